@@ -1,0 +1,185 @@
+package udp
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// A NetworkHost is one machine of a [Network]. It is a [Stack].
+type NetworkHost struct {
+	net   *Network
+	addrs []netip.Addr
+	conns []*networkConn // open ones
+	next  uint16         // where the search for a free port goes on
+}
+
+// queueLength is how many datagrams a socket of a Network holds before it
+// drops, like the kernel, what comes.
+const queueLength = 4096
+
+// firstEphemeral is where the ports that a host chooses begin: outside the
+// steering range, as on Linux.
+const firstEphemeral = 32768
+
+// Listen implements [Stack]. [Options.AskedAddr] is always on, buffer sizes
+// mean nothing.
+func (h *NetworkHost) Listen(addr netip.AddrPort, _ Options) (Conn, error) {
+	h.net.mu.Lock()
+	defer h.net.mu.Unlock()
+	if !h.has(addr.Addr()) {
+		return nil, fmt.Errorf("listen %v: %w", addr, ErrNotLocal)
+	}
+	if addr.Port() == 0 {
+		addr = netip.AddrPortFrom(addr.Addr(), h.freePort(addr.Addr()))
+	}
+	if h.conflict(addr) {
+		return nil, fmt.Errorf("listen %v: %w", addr, errInUse)
+	}
+	c := &networkConn{host: h, local: addr}
+	c.arrived.L = &h.net.mu
+	h.conns = append(h.conns, c)
+	return c, nil
+}
+
+// Ports returns the ports of the open sockets, ascending.
+func (h *NetworkHost) Ports() []uint16 {
+	h.net.mu.Lock()
+	defer h.net.mu.Unlock()
+	var ps []uint16
+	for _, c := range h.conns {
+		ps = append(ps, c.local.Port())
+	}
+	slices.Sort(ps)
+	return ps
+}
+
+func (h *NetworkHost) has(a netip.Addr) bool {
+	if a.IsUnspecified() {
+		return h.source(a).IsValid()
+	}
+	return slices.Contains(h.addrs, a)
+}
+
+// source is the first address of a's family, or the zero Addr.
+func (h *NetworkHost) source(a netip.Addr) netip.Addr {
+	for _, own := range h.addrs {
+		if own.Is4() == a.Is4() {
+			return own
+		}
+	}
+	return netip.Addr{}
+}
+
+func (h *NetworkHost) freePort(a netip.Addr) uint16 {
+	for {
+		if h.next < firstEphemeral || h.next >= FirstSteeringPort {
+			h.next = firstEphemeral
+		}
+		p := h.next
+		h.next++
+		if !h.conflict(netip.AddrPortFrom(a, p)) {
+			return p
+		}
+	}
+}
+
+// conflict: two sockets of a family share no port if their addresses are the
+// same or one of them is unspecified.
+func (h *NetworkHost) conflict(addr netip.AddrPort) bool {
+	return slices.ContainsFunc(h.conns, func(c *networkConn) bool {
+		own := c.local.Addr()
+		return c.local.Port() == addr.Port() && own.Is4() == addr.Addr().Is4() &&
+			(own == addr.Addr() || own.IsUnspecified() || addr.Addr().IsUnspecified())
+	})
+}
+
+func (h *NetworkHost) bound(to netip.AddrPort) *networkConn {
+	for _, c := range h.conns {
+		own := c.local.Addr()
+		if c.local.Port() == to.Port() && (own == to.Addr() || own.IsUnspecified() && own.Is4() == to.Addr().Is4()) {
+			return c
+		}
+	}
+	return nil
+}
+
+type networkConn struct {
+	host    *NetworkHost
+	local   netip.AddrPort
+	arrived sync.Cond // on the network's lock
+	queue   []Datagram
+	closed  bool
+}
+
+func (c *networkConn) enqueue(from netip.AddrPort, local netip.Addr, payload []byte) {
+	if len(c.queue) == queueLength {
+		return
+	}
+	c.queue = append(c.queue, Datagram{Buf: payload, N: len(payload), Peer: from, Local: local})
+	c.arrived.Signal()
+}
+
+func (c *networkConn) Read(ds []Datagram) (int, error) {
+	c.host.net.mu.Lock()
+	defer c.host.net.mu.Unlock()
+	for len(c.queue) == 0 && !c.closed {
+		c.arrived.Wait()
+	}
+	if c.closed {
+		return 0, fmt.Errorf("udp: read %v: %w", c.local, net.ErrClosed)
+	}
+	n := min(len(ds), len(c.queue))
+	for i := range n {
+		d, q := &ds[i], &c.queue[i]
+		d.N = copy(d.Buf, q.Payload())
+		d.Peer, d.Local = q.Peer, q.Local
+	}
+	c.queue = slices.Delete(c.queue, 0, n)
+	return n, nil
+}
+
+func (c *networkConn) Write(ds []Datagram) (int, error) {
+	c.host.net.mu.Lock()
+	defer c.host.net.mu.Unlock()
+	for i := range ds {
+		if err := c.writeOne(&ds[i]); err != nil {
+			return i, fmt.Errorf("udp: write %v to %v: %w", c.local, ds[i].Peer, err)
+		}
+	}
+	return len(ds), nil
+}
+
+func (c *networkConn) writeOne(d *Datagram) error {
+	if c.closed {
+		return net.ErrClosed
+	}
+	src := c.local.Addr()
+	if src.IsUnspecified() {
+		src = c.host.source(src)
+		if d.Local.IsValid() {
+			src = d.Local
+		}
+	}
+	if src.Is4() != d.Peer.Addr().Is4() || !slices.Contains(c.host.addrs, src) {
+		return ErrNoRoute
+	}
+	return c.host.net.send(netip.AddrPortFrom(src, c.local.Port()), d.Peer, d.Payload())
+}
+
+func (c *networkConn) LocalAddr() netip.AddrPort { return c.local }
+
+func (c *networkConn) Close() error {
+	c.host.net.mu.Lock()
+	defer c.host.net.mu.Unlock()
+	if c.closed {
+		return fmt.Errorf("udp: close %v: %w", c.local, net.ErrClosed)
+	}
+	c.closed = true
+	c.queue = nil
+	c.host.conns = slices.DeleteFunc(c.host.conns, func(o *networkConn) bool { return o == c })
+	c.arrived.Broadcast()
+	return nil
+}

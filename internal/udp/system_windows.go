@@ -1,0 +1,26 @@
+package udp
+
+import (
+	"errors"
+
+	"golang.org/x/sys/windows"
+)
+
+const errnoInUse = windows.WSAEADDRINUSE
+
+// optExclusiveAddrUse is SO_EXCLUSIVEADDRUSE: the complement of SO_REUSEADDR.
+const optExclusiveAddrUse = ^windows.SO_REUSEADDR
+
+// exclusive keeps another process from binding a specific local address on the
+// port of our wildcard socket and so taking its datagrams.
+func exclusive(fd uintptr) error {
+	return windows.SetsockoptInt(windows.Handle(fd), windows.SOL_SOCKET, optExclusiveAddrUse, 1)
+}
+
+// heldBack: an exclusively bound port, or one of a reserved range, refuses
+// with "access denied".
+func heldBack(err error) bool { return errors.Is(err, windows.WSAEACCES) }
+
+// tooLong: Windows reports a datagram longer than the buffer as an error,
+// after having filled the buffer.
+func tooLong(err error) bool { return errors.Is(err, windows.WSAEMSGSIZE) }

@@ -1,0 +1,77 @@
+// Package udp is the floor under Weir's client and server: unconnected UDP
+// sockets behind one small interface, with an in-memory twin for tests.
+//
+// A [Stack] opens sockets. [Host] is this machine's; a [NetworkHost] is a
+// machine on a [Network], a packet network that lives in memory, where every
+// delay, loss and duplicate is the test's to choose and time may be virtual
+// (testing/synctest). A [Conn] moves [Datagram] values in batches, so that a
+// system with a batch call can use it without its callers changing.
+//
+// A datagram read from a wildcard socket names the local address that it was
+// sent to, where the system can tell (Linux), and a datagram written may name
+// the local address that it is to leave from: this is how an answer comes from
+// the address that was asked.
+//
+// [ListenNext] opens the socket that steering moves to.
+package udp
+
+import "net/netip"
+
+// A Stack opens UDP sockets. It is safe for concurrent use.
+type Stack interface {
+	// Listen binds a socket to addr. The address family is addr's own: an
+	// IPv6 socket takes no IPv4 datagrams, the unspecified address binds
+	// every local address of its family, and port 0 lets the system choose.
+	// [InUse] tells whether an error means that the port is taken.
+	Listen(addr netip.AddrPort, o Options) (Conn, error)
+}
+
+// Options are the settings of a socket. The zero value is what a client uses.
+type Options struct {
+	// AskedAddr asks for [Datagram.Local] on datagrams read from a socket
+	// that is bound to an unspecified address. A server needs it.
+	AskedAddr bool
+
+	// ReadBuffer and WriteBuffer are the sizes in bytes of the kernel's
+	// buffers; 0 leaves the system's default. The kernel may round them or,
+	// without an error, give less.
+	ReadBuffer, WriteBuffer int
+}
+
+// A Conn is one unconnected UDP socket. Its methods are safe for concurrent
+// use, and closing it ends the calls that wait.
+type Conn interface {
+	// Read waits until a datagram is there and reads at least one and at most
+	// len(ds), into Buf, setting N, Peer and Local of each. It returns how
+	// many it read; the error is nil if that is not 0. An error for which
+	// [Closed] is false is passing: the socket goes on.
+	//
+	// A datagram longer than its Buf arrives cut to len(Buf), so that a
+	// buffer one byte longer than the largest good datagram shows it.
+	Read(ds []Datagram) (int, error)
+
+	// Write sends ds in order, N bytes from Buf to Peer each, from Local if
+	// that is a valid address. It stops at the first datagram that could not
+	// be sent and returns how many went before it, and why it did not. The
+	// caller may go on behind that one. All that is known after success is
+	// that the datagrams were handed to the network.
+	Write(ds []Datagram) (int, error)
+
+	// LocalAddr returns the address and port that the socket is bound to.
+	LocalAddr() netip.AddrPort
+
+	// Close releases the socket. A second call returns an error for which
+	// [Closed] is true.
+	Close() error
+}
+
+// A Datagram is one datagram to read into or to send.
+type Datagram struct {
+	Buf   []byte         // space; what was read, or is to be sent, is Buf[:N]
+	N     int            // length in bytes of the payload
+	Peer  netip.AddrPort // where it came from, or is to go
+	Local netip.Addr     // the address of ours that it was sent to or is to leave from; the zero Addr if unknown or for the system to choose
+}
+
+// Payload returns the part of Buf that was read or is to be sent.
+func (d *Datagram) Payload() []byte { return d.Buf[:d.N] }
