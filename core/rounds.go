@@ -1,0 +1,72 @@
+package core
+
+import "time"
+
+// fire runs the deadline of a request that is at or before t.
+func (c *Core) fire(t time.Duration, f *flight) {
+	switch f.phase {
+	case waiting:
+		c.nextRound(t, f)
+	case holding:
+		c.decide(t, f)
+	default:
+		c.forget(f)
+	}
+}
+
+// nextRound leaves a round that ended without a candidate and enters the one
+// that t lies in, however late the timer is: rounds that were slept through are
+// not made up.
+func (c *Core) nextRound(t time.Duration, f *flight) {
+	if t >= f.horizon {
+		c.finish(t, f, TimedOut, nil)
+		return
+	}
+	f.round = c.timeline.RoundAt(t - f.t0)
+	if f.round < c.timeline.Rounds() {
+		c.sends.push(pendingSend{kind: SendReplay, f: f, id: f.id, round: f.round, to: f.missing()})
+	}
+	c.heap.set(f, f.t0+c.timeline.Start(f.round+1))
+}
+
+// decide ends a request with its candidate, completion delivery first.
+func (c *Core) decide(t time.Duration, f *flight) {
+	if c.timeline.CompletionDelivery() && t < f.horizon && f.missing() != 0 {
+		c.sends.push(pendingSend{
+			kind: SendCompletion, f: f, id: f.id, round: c.timeline.RoundAt(t - f.t0), to: f.missing(),
+		})
+	}
+	outcome := Rejected
+	if f.granted {
+		outcome = Granted
+	}
+	c.finish(t, f, outcome, nil)
+}
+
+// finish ends a request with a completion.
+func (c *Core) finish(t time.Duration, f *flight, o Outcome, err error) {
+	c.announce(t, f, o, err)
+	c.end(t, f)
+}
+
+// end takes a request out of those in flight and keeps its identity until the
+// horizon.
+func (c *Core) end(t time.Duration, f *flight) {
+	f.phase = ended
+	c.inFlight--
+	if t >= f.horizon {
+		c.forget(f)
+		return
+	}
+	c.heap.set(f, f.horizon)
+}
+
+// forget gives up a request's identity.
+func (c *Core) forget(f *flight) {
+	c.heap.remove(f)
+	delete(c.table, f.uid)
+	c.flights.unpin(f)
+}
+
+// missing returns the servers that have not answered.
+func (f *flight) missing() uint64 { return f.members.all() &^ f.answered }
