@@ -1,0 +1,97 @@
+package boundary
+
+import "strings"
+
+// A Room is what one package of the module may do.
+type Room struct {
+	// Ours lists the packages of this module that it may import, by their path
+	// below the module's; the root package is ".". A trailing "/..." allows a
+	// whole subtree, "..." alone everything.
+	Ours []string
+	// Modules lists the third-party modules that it may import from.
+	Modules []string
+	// Pure marks a package without clock, randomness, concurrency and I/O:
+	// the rules of [RuleConcurrency], [RuleMapOrder], [RuleClock],
+	// [RuleRandom] and [RuleIO] hold there.
+	Pure bool
+}
+
+const (
+	modDNS    = "github.com/miekg/dns"
+	modCrypto = "golang.org/x/crypto"
+	modNet    = "golang.org/x/net"
+	modSys    = "golang.org/x/sys"
+	modYAML   = "go.yaml.in/yaml/v4"
+	modNotify = "github.com/fsnotify/fsnotify"
+	modProm   = "github.com/prometheus/client_golang"
+	modKong   = "github.com/alecthomas/kong"
+)
+
+// importable are the packages that people import; examples may use any of them.
+var importable = []string{
+	".", "apikey", "core", "discovery", "dnszone", "ident", "limiter", "policy", "server", "wire",
+}
+
+// Rooms returns the table of the module's packages: path below the module's
+// ("." for the root) to [Room]. A path that ends in "/..." stands for every
+// package below it. A package that is not in the table is a violation: whoever
+// adds one decides here what it may import.
+func Rooms() map[string]Room {
+	return map[string]Room{
+		"apikey":  {Pure: true},
+		"ident":   {Pure: true, Modules: []string{modCrypto}},
+		"policy":  {Pure: true},
+		"wire":    {Pure: true, Ours: []string{"apikey", "ident"}},
+		"core":    {Pure: true, Ours: []string{"wire", "policy", "ident", "apikey"}},
+		"limiter": {Pure: true, Ours: []string{"wire", "ident"}},
+
+		"discovery":    {Ours: []string{"ident"}, Modules: []string{modDNS}},
+		"dnszone":      {Ours: []string{"ident"}, Modules: []string{modDNS, modYAML, modNotify}},
+		"internal/udp": {Modules: []string{modSys, modNet}},
+
+		".": {Ours: []string{"core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"}},
+		"server": {
+			Ours:    []string{"limiter", "wire", "apikey", "ident", "internal/udp", "dnszone"},
+			Modules: []string{modYAML, modNotify, modProm, modSys},
+		},
+
+		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML}},
+		"examples/...": {Ours: importable},
+
+		// For tests only: no other room lists them.
+		"internal/boundary": {Ours: []string{"internal/gocheck"}},
+		"internal/doccheck": {Ours: []string{"internal/gocheck"}},
+		"internal/gocheck":  {},
+		"internal/vectors":  {},
+	}
+}
+
+// room finds the row of a package, and whether there is one.
+func room(rooms map[string]Room, pkg string) (Room, bool) {
+	if r, ok := rooms[pkg]; ok {
+		return r, true
+	}
+	for {
+		i := strings.LastIndexByte(pkg, '/')
+		if i < 0 {
+			return Room{}, false
+		}
+		pkg = pkg[:i]
+		if r, ok := rooms[pkg+"/..."]; ok {
+			return r, true
+		}
+	}
+}
+
+// allows reports whether one of the patterns of a [Room] covers pkg.
+func allows(patterns []string, pkg string) bool {
+	for _, p := range patterns {
+		switch {
+		case p == "...", p == pkg:
+			return true
+		case strings.HasSuffix(p, "/...") && strings.HasPrefix(pkg, strings.TrimSuffix(p, "...")):
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,6 @@
+// Package bad counts for several goroutines.
+package bad
+
+import "sync/atomic"
+
+var n atomic.Int64

@@ -1,0 +1,4 @@
+// Package bad has a channel.
+package bad
+
+var ready chan int

@@ -1,0 +1,6 @@
+// Package bad can be cancelled.
+package bad
+
+import "context"
+
+func run(context.Context) {}

@@ -1,0 +1,4 @@
+// Package bad exports a function without a comment.
+package bad
+
+func Exported() {}

@@ -1,0 +1,4 @@
+// Package bad exports a variable without a comment.
+package bad
+
+var Exported int

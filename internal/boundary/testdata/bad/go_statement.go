@@ -1,0 +1,6 @@
+// Package bad starts a goroutine.
+package bad
+
+func start(f func()) {
+	go f()
+}

@@ -1,0 +1,4 @@
+// Package bad imports the demo.
+package bad
+
+import _ "github.com/weirhq/weir/internal/demo/scene"

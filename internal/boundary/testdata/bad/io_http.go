@@ -1,0 +1,6 @@
+// Package bad knows a package below net.
+package bad
+
+import "net/http"
+
+const get = http.MethodGet

@@ -1,0 +1,6 @@
+// Package bad knows sockets.
+package bad
+
+import "net"
+
+var conn net.Conn

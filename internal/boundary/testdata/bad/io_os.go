@@ -1,0 +1,8 @@
+// Package bad reads the environment.
+package bad
+
+import "os"
+
+func home() string {
+	return os.Getenv("HOME")
+}

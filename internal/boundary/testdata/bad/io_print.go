@@ -1,0 +1,8 @@
+// Package bad prints.
+package bad
+
+import "fmt"
+
+func show() {
+	fmt.Println("hello")
+}

@@ -1,0 +1,6 @@
+// Package bad waits.
+package bad
+
+func wait() {
+	select {}
+}
