@@ -24,7 +24,7 @@ func (c *Core) HandleDatagram(now Time, s SocketID, b []byte) DatagramVerdict {
 	}
 	f := c.table[c.envelope.Header.UniqueID]
 	v := c.judge(t, f, s)
-	c.envelope = wire.Envelope{}
+	c.envelope, c.response = wire.Envelope{}, wire.ResponseView{} // views into b
 	c.stats.Datagrams[v]++
 	return v
 }
@@ -42,7 +42,7 @@ func (c *Core) judge(t time.Duration, f *flight, s SocketID) DatagramVerdict {
 		c.decide(t, f)
 	}
 	if t >= f.horizon {
-		f.seen.Datagrams[DatagramExpired]++
+		f.saw(DatagramExpired)
 		return DatagramExpired
 	}
 	server, v := c.validate(f)
@@ -52,7 +52,7 @@ func (c *Core) judge(t time.Duration, f *flight, s SocketID) DatagramVerdict {
 		}
 		v = f.rank(server)
 	}
-	f.seen.Datagrams[v]++
+	f.saw(v)
 	if v == DatagramCounted {
 		c.take(t, f, server)
 	}
@@ -102,6 +102,13 @@ func (f *flight) rank(server int) DatagramVerdict {
 		return DatagramLate
 	}
 	return DatagramCounted
+}
+
+// saw counts a verdict for the completion.
+func (f *flight) saw(v DatagramVerdict) {
+	if f.phase != ended {
+		f.seen.Datagrams[v]++
+	}
 }
 
 // take makes an answer that counts the candidate, if it is the oldest so far,

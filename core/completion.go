@@ -36,8 +36,8 @@ func (o Outcome) String() string {
 
 // Completion is the end of one request.
 type Completion struct {
-	Request RequestID
-	Outcome Outcome
+	Request RequestID // as Submit returned it
+	Outcome Outcome   // how it ended
 	// Server is who decided: 0 for a request for nothing, a timeout and a failed
 	// send.
 	Server ident.ServerID
@@ -79,27 +79,37 @@ type Seen struct {
 	SendFailures       uint32 // datagrams that could not be sent
 	// Datagrams counts what came in by verdict. Malformed and unknown ones name
 	// no request: all of the core's while this one was in flight are counted.
-	Datagrams [DatagramVerdicts]uint64
+	Datagrams [DatagramVerdicts]uint32
 }
 
 // announce queues the completion of a request.
 func (c *Core) announce(t time.Duration, f *flight, o Outcome, err error) {
-	f.completion = Completion{
-		Request: f.id, Outcome: o, KeepPort: f.phase != holding || f.keepPort, Elapsed: t - f.t0,
-		Guards: f.guards, Resources: f.resources, Err: err, Seen: f.seen,
-	}
+	f.outcome, f.err, f.elapsed = o, err, t-f.t0
 	if f.members != nil {
-		f.completion.Seen.Datagrams[DatagramMalformed] = c.stats.Datagrams[DatagramMalformed] - f.malformedBefore
-		f.completion.Seen.Datagrams[DatagramUnknown] = c.stats.Datagrams[DatagramUnknown] - f.unknownBefore
+		f.seen.Datagrams[DatagramMalformed] = uint32(c.stats.Datagrams[DatagramMalformed] - f.malformedBefore)
+		f.seen.Datagrams[DatagramUnknown] = uint32(c.stats.Datagrams[DatagramUnknown] - f.unknownBefore)
 	}
-	switch {
-	case o == TimedOut:
-		f.completion.Round = c.timeline.Rounds()
-	case f.phase == holding:
-		f.completion.Server = f.candidateID()
-		f.completion.Round = f.candidateRound
-	}
+	c.stats.Outcomes[o]++
 	f.pins++
 	c.events.push(pendingEvent{kind: EventCompleted, f: f})
-	c.stats.Outcomes[o]++
+}
+
+// completion returns what was announced. Its slices are the record's.
+func (c *Core) completion(f *flight) Completion {
+	done := Completion{
+		Request: f.id, Outcome: f.outcome, KeepPort: true, Elapsed: f.elapsed, Err: f.err, Seen: f.seen,
+	}
+	switch f.outcome {
+	case TimedOut:
+		done.Round = c.timeline.Rounds()
+	case Granted, Rejected:
+		if f.members == nil { // a request for nothing
+			break
+		}
+		done.Server = f.members.servers[f.candidate].ID
+		done.KeepPort = f.keepPort
+		done.Round = f.candidateRound
+		done.Guards, done.Resources = f.guards, f.resources
+	}
+	return done
 }

@@ -54,7 +54,7 @@ type RefreshConfig struct {
 	// to half as much again is added at random. Not below 1 s.
 	Backoff, BackoffMax time.Duration
 	// Timeout is how long one refresh may take, SRV and addresses together, 10 s.
-	// Lookups that have not been answered then are cancelled and count as failed.
+	// Lookups that have not been answered then are canceled and count as failed.
 	Timeout time.Duration
 }
 

@@ -36,13 +36,13 @@ func (k EventKind) String() string {
 
 // Event is something that the core tells or wants done.
 type Event struct {
-	Kind       EventKind
-	Completion Completion
-	Lookup     Lookup
-	Socket     SocketID
-	Membership []Server // oldest first
-	Discovered Discovered
-	Err        error
+	Kind       EventKind  // which of the other fields are filled
+	Completion Completion // the request that ended
+	Lookup     Lookup     // to start or cancel
+	Socket     SocketID   // to replace
+	Membership []Server   // oldest first, in memory of the caller's own
+	Discovered Discovered // how much of what DNS said was taken
+	Err        error      // why a refresh failed
 }
 
 // pendingEvent is an event that was not polled yet.
@@ -69,7 +69,7 @@ func (c *Core) PollEvent(ev *Event) bool {
 	}
 	*ev = Event{Kind: p.kind, Lookup: p.lookup, Socket: p.socket, Discovered: p.discovered, Err: p.err}
 	if p.f != nil {
-		ev.Completion = p.f.completion
+		ev.Completion = c.completion(p.f)
 		c.lent = p.f
 	}
 	if p.members != nil {

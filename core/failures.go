@@ -24,7 +24,9 @@ func (c *Core) HandleSendFailure(now Time, ref SendRef, err error) {
 	if !f.failed.add(ref) {
 		return
 	}
-	f.seen.SendFailures++
+	if f.phase != ended {
+		f.seen.SendFailures++
+	}
 	c.stats.SendFailures[ref.Kind]++
 	if c.hopeless(t, f) {
 		f.abandoned = true

@@ -3,7 +3,6 @@ package core
 import (
 	"time"
 
-	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -41,12 +40,15 @@ type flight struct {
 	resources      []ResourceResult
 
 	failed failures
-	seen   Seen
+	seen   Seen // until it ended
 	// Datagrams that name no request are counted for all of them: what the
 	// core's counters were at Submit.
 	malformedBefore, unknownBefore uint64
 
-	completion Completion
+	// How it ended, from then on.
+	outcome Outcome
+	elapsed time.Duration
+	err     error
 }
 
 // phase is how far a request is.
@@ -122,6 +124,3 @@ func (p *flightPool) unpin(f *flight) {
 
 // serverBit is a server's place in a set of servers of a snapshot.
 func serverBit(server int) uint64 { return 1 << server }
-
-// candidateID returns who gave the candidate.
-func (f *flight) candidateID() ident.ServerID { return f.members.servers[f.candidate].ID }

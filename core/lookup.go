@@ -31,37 +31,37 @@ func (k LookupKind) String() string {
 
 // Lookup is a DNS lookup that the core wants done.
 type Lookup struct {
-	ID   LookupID
-	Kind LookupKind
-	Name string // without a trailing dot
+	ID   LookupID   // for HandleSRV or HandleAddrs
+	Kind LookupKind // which of them
+	Name string     // without a trailing dot
 }
 
 // SRV is one SRV record. Priority and weight are ignored.
 type SRV struct {
-	Target string
-	Port   uint16
+	Target string // the host's name, with or without a trailing dot
+	Port   uint16 // where the server listens
 }
 
 // SRVAnswer is the answer to a [LookupSRV]. An error, or no records, fails the
 // refresh.
 type SRVAnswer struct {
-	Records []SRV
+	Records []SRV         // in any order
 	TTL     time.Duration // the smallest of the records, 0 = unknown
-	Err     error
+	Err     error         // why there is no answer
 }
 
 // AddrAnswer is the answer to a [LookupAddrs]. An error, or no address, leaves a
 // server with the addresses that it had.
 type AddrAnswer struct {
-	Addrs []netip.Addr
+	Addrs []netip.Addr  // in any order
 	TTL   time.Duration // the smallest of the records, 0 = unknown
-	Err   error
+	Err   error         // why there is no answer
 }
 
 // Discovered says what a refresh made of what DNS said.
 type Discovered struct {
-	Servers, Endpoints int // of the membership
-	Skipped            Skipped
+	Servers, Endpoints int     // of the membership
+	Skipped            Skipped // what the refresh did not take
 }
 
 // Skipped counts what was not taken, and why.

@@ -12,8 +12,8 @@ import (
 // Server is an r-server and where it is reached. Several endpoints are several
 // ways to one server: all are sent to, and one answer is enough.
 type Server struct {
-	ID        ident.ServerID
-	Endpoints []netip.AddrPort
+	ID        ident.ServerID   // which also tells its age
+	Endpoints []netip.AddrPort // at least one
 }
 
 // SetMembership names the servers of a core without a domain, in any order.

@@ -13,14 +13,14 @@ import (
 // as one. A request for nothing at all is granted at once and asks nobody.
 // Latency of a guard is ignored, BufferSize too in layout 2.
 type Request struct {
-	Guards    []wire.Guard
-	Resources []wire.Resource
-	Label     string // metrics label, any bytes
+	Guards    []wire.Guard    // trackers whose latency must be below a threshold
+	Resources []wire.Resource // buckets and how many tokens of each
+	Label     string          // metrics label, any bytes
 }
 
 // Submit starts a request at now: it encodes and seals it once, keeps nothing of
 // r, and wants it sent to every endpoint of every server known now. Exactly one
-// [EventCompleted] follows, unless the request is cancelled or the core closed.
+// [EventCompleted] follows, unless the request is canceled or the core closed.
 //
 // Errors, after which nothing was started: [ErrClosed], *[FieldError],
 // [ErrNoServers] (a core with a domain then looks again by itself, at most once
@@ -66,7 +66,7 @@ func (c *Core) Cancel(now Time, id RequestID) bool {
 	if c.closed || f == nil || f.phase != waiting && f.phase != holding {
 		return false
 	}
-	c.stats.Cancelled++
+	c.stats.Canceled++
 	f.abandoned = true
 	c.end(t, f)
 	return true

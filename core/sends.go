@@ -40,7 +40,7 @@ func (k SendKind) String() string {
 
 // SendRef names a datagram that was to be sent, for [Core.HandleSendFailure].
 type SendRef struct {
-	Kind     SendKind
+	Kind     SendKind  // as in [Send]
 	Request  RequestID // 0 for a report
 	Round    int       // 0 for a report; N+1 is the final interval, of completion delivery only
 	Endpoint int       // of the request's membership, counted over all servers
@@ -48,11 +48,11 @@ type SendRef struct {
 
 // Send is a datagram to be sent.
 type Send struct {
-	Kind    SendKind
-	Ref     SendRef
-	Server  ident.ServerID
-	To      netip.AddrPort
-	Payload []byte // in the caller's buffer; [wire.MaxDatagram] bytes suffice
+	Kind    SendKind       // why
+	Ref     SendRef        // names this datagram
+	Server  ident.ServerID // whom it is for
+	To      netip.AddrPort // where it goes
+	Payload []byte         // in the caller's buffer; [wire.MaxDatagram] bytes suffice
 }
 
 // pendingSend is one datagram to several endpoints.

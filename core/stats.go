@@ -4,7 +4,7 @@ package core
 type Stats struct {
 	Submitted uint64                 // requests accepted, those for nothing included
 	Empty     uint64                 // requests for nothing
-	Cancelled uint64                 // by Cancel
+	Canceled  uint64                 // by Cancel
 	Outcomes  [SendFailed + 1]uint64 // completions by [Outcome]
 	Sent      [SendKinds]uint64      // datagrams that PollSend gave out, by [SendKind]
 	// SendFailures counts datagrams that could not be sent, by [SendKind].
@@ -19,7 +19,7 @@ type Stats struct {
 
 	Refreshes         uint64 // discoveries begun
 	RefreshFailures   uint64 // that failed, wholly or for some targets
-	MembershipChanges uint64
+	MembershipChanges uint64 // for later requests
 	// What discovery did not take, summed over all refreshes.
 	Skipped Skipped
 
