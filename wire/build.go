@@ -102,7 +102,7 @@ func (c *Credential) AppendResponse(dst []byte, s *Sealer, h *Header, v *Request
 
 // check refuses what every Append refuses.
 func (c *Credential) check(l Layout) error {
-	if c == nil || c.secret == nil {
+	if c == nil || c.secrets == nil {
 		return errCredential
 	}
 	if l != Layout1 && l != Layout2 {
@@ -131,7 +131,7 @@ func (c *Credential) begin(b []byte, s *Sealer, h *Header, keyID uint64) (_ []by
 	case apikey.AuthCookie:
 		b = le.AppendUint16(b, typeCookie)
 		b = le.AppendUint16(b, cookieSize)
-		b = append(b, c.secret[:]...)
+		b = append(b, c.secrets().cookie[:]...)
 	case apikey.AuthAES:
 		b = le.AppendUint16(b, typeAES)
 		b = le.AppendUint16(b, aesSize)
@@ -153,8 +153,7 @@ func (c *Credential) seal(b []byte, start, pduAt int) []byte {
 	end := len(b)
 	tagAt := pduAt - tagSize
 	b = append(b, make([]byte, tagSize)...)
-	c.aead.Seal(b[pduAt:pduAt], b[tagAt-nonceSize:tagAt], b[pduAt:end], b[start:tagAt])
+	c.secrets().aead.Seal(b[pduAt:pduAt], b[tagAt-nonceSize:tagAt], b[pduAt:end], b[start:tagAt])
 	copy(b[tagAt:pduAt], b[end:])
-	clear(b[end:])
 	return b[:end]
 }

@@ -14,10 +14,17 @@ import (
 // Credential opens and builds the datagrams of one API key. It is immutable and safe for
 // concurrent use. It prints itself without its secret.
 type Credential struct {
-	keyID  uint64
-	auth   apikey.Auth
-	secret *[secretSize]byte // behind a pointer, so that printing an enclosing struct cannot show it
-	aead   cipher.AEAD       // AES mode only
+	keyID uint64
+	auth  apikey.Auth
+	// secrets is a function because nothing that prints by reflection looks into one: behind a mere
+	// pointer, fmt shows an enclosing struct's secret under verbs like %s.
+	secrets func() *secrets
+}
+
+// secrets is what a credential must never show.
+type secrets struct {
+	cookie [secretSize]byte // the secret as it stands in a cookie TLV
+	aead   cipher.AEAD      // AES mode only
 }
 
 // Scratch is room for one opened PDU. A worker has one and hands it to every [Credential.Open];
@@ -31,16 +38,16 @@ func NewCredential(k apikey.Key) (*Credential, error) {
 	if k.IsZero() {
 		return nil, errNoKey
 	}
-	secret := k.Secret()
-	c := &Credential{keyID: k.ID(), auth: k.Auth(), secret: &secret}
+	hidden := &secrets{cookie: k.Secret()}
+	c := &Credential{keyID: k.ID(), auth: k.Auth(), secrets: func() *secrets { return hidden }}
 	if c.auth != apikey.AuthAES {
 		return c, nil
 	}
-	block, err := aes.NewCipher(secret[:])
+	block, err := aes.NewCipher(hidden.cookie[:])
 	if err != nil {
 		return nil, fmt.Errorf("wire: cannot set up AES for key %d: %w", c.keyID, err)
 	}
-	c.aead, err = cipher.NewGCM(block)
+	hidden.aead, err = cipher.NewGCM(block)
 	if err != nil {
 		return nil, fmt.Errorf("wire: cannot set up GCM for key %d: %w", c.keyID, err)
 	}
@@ -67,7 +74,7 @@ func (c *Credential) Open(e *Envelope, scratch *Scratch) (pdu []byte, err error)
 	case apikey.AuthNone:
 		return e.datagram[e.bodyAt:], nil
 	case apikey.AuthCookie:
-		if subtle.ConstantTimeCompare(e.datagram[e.authAt+tlvSize:e.bodyAt], c.secret[:]) != 1 {
+		if subtle.ConstantTimeCompare(e.datagram[e.authAt+tlvSize:e.bodyAt], c.secrets().cookie[:]) != 1 {
 			return nil, ErrAuth
 		}
 		return e.datagram[e.bodyAt:], nil
@@ -84,7 +91,7 @@ func (c *Credential) decrypt(e *Envelope, scratch *Scratch) ([]byte, error) {
 	n := copy(scratch.buf[:], e.datagram[e.bodyAt:])
 	n += copy(scratch.buf[n:], e.datagram[tagAt:e.bodyAt])
 	nonce := e.datagram[tagAt-nonceSize : tagAt]
-	pdu, err := c.aead.Open(scratch.buf[:0], nonce, scratch.buf[:n], e.datagram[:tagAt])
+	pdu, err := c.secrets().aead.Open(scratch.buf[:0], nonce, scratch.buf[:n], e.datagram[:tagAt])
 	if err != nil {
 		return nil, ErrAuth
 	}

@@ -31,18 +31,20 @@ var (
 	ErrEntropy = errors.New("wire: the entropy source failed, so no nonce could be drawn; nothing was sealed")
 )
 
-// reason is a concrete error of a class. All of them are package variables.
-type reason struct {
+// classError is a concrete error of a class. All of them are package variables.
+type classError struct {
 	class error
 	text  string
 }
 
-func (r *reason) Error() string        { return r.text }
-func (r *reason) Is(target error) bool { return target == r.class }
+func (e *classError) Error() string        { return e.text }
+func (e *classError) Is(target error) bool { return target == e.class }
 
-func malformed(text string) error { return &reason{ErrMalformed, "wire: malformed datagram: " + text} }
+func malformed(text string) error {
+	return &classError{ErrMalformed, "wire: malformed datagram: " + text}
+}
 func invalid(text string) error {
-	return &reason{ErrInvalid, "wire: cannot build the datagram: " + text}
+	return &classError{ErrInvalid, "wire: cannot build the datagram: " + text}
 }
 
 var (

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 )
 
@@ -25,15 +26,15 @@ const (
 )
 
 // NewSealer makes a sealer that reads from a cryptographic source: 8 bytes now, 8 more at every
-// 2^32nd seal. A failing source is an [ErrEntropy].
+// 2^32 seals. A source that fails, or gives the same bytes again, is an [ErrEntropy].
 func NewSealer(entropy io.Reader) (*Sealer, error) {
+	if entropy == nil {
+		return nil, fmt.Errorf("%w: there is none", ErrEntropy)
+	}
 	s := &Sealer{entropy: entropy}
 	s.self = s
-	if entropy == nil {
-		return nil, ErrEntropy
-	}
 	if _, err := io.ReadFull(entropy, s.prefix[:]); err != nil {
-		return nil, ErrEntropy
+		return nil, fmt.Errorf("%w: %w", ErrEntropy, err)
 	}
 	return s, nil
 }
@@ -59,8 +60,11 @@ func (s *Sealer) next() (*[nonceSize]byte, error) {
 
 // redraw starts counting again under a new prefix. A source that repeats the old one is broken.
 func (s *Sealer) redraw() error {
-	if _, err := io.ReadFull(s.entropy, s.fresh[:]); err != nil || s.fresh == s.prefix {
-		return ErrEntropy
+	if _, err := io.ReadFull(s.entropy, s.fresh[:]); err != nil {
+		return fmt.Errorf("%w: %w", ErrEntropy, err)
+	}
+	if s.fresh == s.prefix {
+		return fmt.Errorf("%w: it gave the same bytes again", ErrEntropy)
 	}
 	s.prefix = s.fresh
 	s.used = 0
