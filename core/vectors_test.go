@@ -69,7 +69,7 @@ var refusals = map[string]DatagramVerdict{
 	"flipped_ciphertext_or_pdu_byte_last": DatagramForged, "flipped_steering_bit": DatagramForged,
 	"flipped_timestamp": DatagramForged, "flipped_server_id": DatagramForged,
 	"wrong_server_id": DatagramStranger, "server_id_zero": DatagramStranger, "server_id_is_key_id": DatagramStranger,
-	"wrong_unique_id": DatagramUnknown,
+	"wrong_unique_id":  DatagramUnknown,
 	"pdu_type_request": DatagramNotAnswer, "pdu_type_report": DatagramNotAnswer,
 	"cut_last_byte": DatagramMalformed, "cut_last_resource": DatagramMalformed,
 	"cut_0": DatagramMalformed, "cut_11": DatagramMalformed, "cut_27": DatagramMalformed,
@@ -208,7 +208,7 @@ func TestRequestVectors(t *testing.T) {
 				t.Fatalf("%d sends", len(sends))
 			}
 			got, want := sends[0].Payload, bytes.Clone(v.Datagram)
-			want[36] = 0 // some clients set the steering flag, which means nothing here
+			want[36] = 0                        // some clients set the steering flag, which means nothing here
 			want[12+6] = want[12+6]&0x0f | 0x40 // and some do not shape the identity like a UUID
 			want[12+8] = want[12+8]&0x3f | 0x80
 			if len(got) != len(want) {
