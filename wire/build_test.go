@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -38,8 +39,21 @@ func TestSizes(t *testing.T) {
 			t.Run(fmt.Sprintf("%v/%v", auth, l), func(t *testing.T) {
 				c, s := testCredential(t, auth, 1), testSealer(t, 1)
 				for _, n := range []struct{ guards, resources, label int }{
-					{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}, {2, 3, 2}, {2, 3, 3}, {2, 3, 6}, {2, 3, 7},
-					{40, 0, 0}, {0, 41, 0}, {0, 0, 2000}, {10, 20, 300}, {0, 0, 1 << 16}, {0, 1 << 16, 0}, {1 << 16, 0, 0},
+					{0, 0, 0},
+					{1, 0, 0},
+					{0, 1, 0},
+					{1, 1, 1},
+					{2, 3, 2},
+					{2, 3, 3},
+					{2, 3, 6},
+					{2, 3, 7},
+					{40, 0, 0},
+					{0, 41, 0},
+					{0, 0, 2000},
+					{10, 20, 300},
+					{0, 0, 1 << 16},
+					{0, 1 << 16, 0},
+					{1 << 16, 0, 0},
 				} {
 					r := Request{l, 60, someGuards(n.guards), someResources(n.resources), strings.Repeat("x", n.label)}
 					want := RequestSize(auth, l, n.guards, n.resources, n.label)
@@ -66,7 +80,7 @@ func TestSizes(t *testing.T) {
 			})
 		}
 	}
-	for _, n := range [][3]int{{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}, {1 << 16, 0, 0}, {0, 1 << 62, 0}, {0, 0, 1 << 62}, {65535, 65535, 65535}} {
+	for _, n := range [][3]int{{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}, {1 << 16, 0, 0}, {0, math.MaxInt, 0}, {0, 0, math.MaxInt}, {65535, 65535, 65535}} {
 		if got := RequestSize(apikey.AuthAES, Layout1, n[0], n[1], n[2]); got <= MaxDatagram {
 			t.Errorf("%v: %d", n, got)
 		}

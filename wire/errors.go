@@ -43,6 +43,7 @@ func (e *classError) Is(target error) bool { return target == e.class }
 func malformed(text string) error {
 	return &classError{ErrMalformed, "wire: malformed datagram: " + text}
 }
+
 func invalid(text string) error {
 	return &classError{ErrInvalid, "wire: cannot build the datagram: " + text}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -325,7 +326,7 @@ func TestFrameOfPDUs(t *testing.T) {
 		}
 	}
 	behind := append(slices.Clone(whole), "behind"...)
-	if err := ParseRequest(behind, &v); err != nil || string(v.Trailing()) != "behind" || string(v.PDU()) != string(whole) {
+	if err := ParseRequest(behind, &v); err != nil || string(v.Trailing()) != "behind" || !bytes.Equal(v.PDU(), whole) {
 		t.Errorf("bytes behind the PDU: %v, %q", err, v.Trailing())
 	}
 	if v.Word() != 60 || v.DedupTTL != 60 || len(v.Rest()) != 0 {
