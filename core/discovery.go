@@ -77,9 +77,7 @@ func (c *Core) HandleSRV(now Time, id LookupID, a SRVAnswer) {
 	}
 	d.targets, d.skipped = conforming(a.Records, c.wall, &d.limits)
 	if len(d.targets) == 0 {
-		c.endRefresh(t, fmt.Errorf(
-			"core: discovery: no usable server in the %d SRV records of %s: %d targets do not begin with s-<server id> or have port 0, %d servers start in the future (check this machine's clock)",
-			len(a.Records), d.service, d.skipped.Targets, d.skipped.Future))
+		c.endRefresh(t, d.noTargets(len(a.Records)))
 		return
 	}
 	d.lower(a.TTL)
@@ -123,6 +121,17 @@ func (c *Core) HandleAddrs(now Time, id LookupID, a AddrAnswer) {
 		}
 		return
 	}
+}
+
+// noTargets says why none of the SRV records names a server.
+func (d *discoverer) noTargets(records int) error {
+	switch {
+	case records == 0:
+		return fmt.Errorf("core: discovery: %s has no SRV records", d.service)
+	case d.skipped.Future > 0:
+		return fmt.Errorf("core: discovery: all servers of %s start in the future; check this machine's clock", d.service)
+	}
+	return fmt.Errorf("core: discovery: none of the %d SRV records of %s has a port and a target that begins with s-<server id>", records, d.service)
 }
 
 // deadline returns when the timer has something to do for discovery.
