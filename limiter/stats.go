@@ -1,0 +1,83 @@
+package limiter
+
+import "unsafe"
+
+// Stats is the state of an [Engine] in numbers. Counts of live records include those that have just
+// expired and are not taken back yet.
+type Stats struct {
+	Buckets    int // live buckets
+	Groups     int // places for groups in use by buckets with more than one
+	Trackers   int // live latency trackers
+	Samples    int // places for samples in use
+	Identities int // remembered identities
+	Answers    int // answers kept for repeats
+
+	Degraded      uint64 // identities forgotten before their time, for want of room
+	AnswersLost   uint64 // answers forgotten within their TTL, for want of room
+	RefusedBlocks uint64 // resource blocks rejected because no bucket had room
+	DroppedBlocks uint64 // report blocks dropped because no tracker had room
+	Floor         uint64 // Unix ms: unknown datagrams with timestamps up to it are dropped
+	Memory        int    // bytes held for records, tables, groups, samples and answers
+}
+
+// Stats returns the engine's numbers. It looks at no record and does not allocate.
+func (e *Engine) Stats() Stats {
+	b, t, d := &e.buckets, &e.trackers, &e.dedup
+	return Stats{
+		Buckets:    b.pool.live,
+		Groups:     b.mem.used,
+		Trackers:   t.pool.live,
+		Samples:    t.mem.used,
+		Identities: d.pool.live,
+		Answers:    e.answers.held,
+
+		Degraded:      d.degraded,
+		AnswersLost:   e.answers.owed,
+		RefusedBlocks: e.refused,
+		DroppedBlocks: e.dropped,
+		Floor:         d.floor,
+		Memory: int(unsafe.Sizeof(*e)) + b.pool.memory() + b.index.memory() + b.mem.memory() +
+			t.pool.memory() + t.index.memory() + t.mem.memory() +
+			d.pool.memory() + d.index.memory() + e.answers.memory,
+	}
+}
+
+// WorstCase returns how many bytes an engine with this configuration can come to hold
+// ([Stats.Memory]): every quota used up, every bucket and tracker at its largest. It does not count
+// what the garbage collector keeps beside. An invalid configuration has none, 0.
+func (c Config) WorstCase() int {
+	c, err := c.complete()
+	if err != nil {
+		return 0
+	}
+	n := int(unsafe.Sizeof(Engine{}))
+	n += recordBytes[bucket](int(c.RateBuckets)) + c.groupLimit()*int(unsafe.Sizeof(group{}))
+	n += recordBytes[tracker](int(c.LatencyServices)) + c.sampleLimit()*int(unsafe.Sizeof(sample{}))
+	n += recordBytes[identity](c.Identities)
+	return n + max(c.AnswerBytes, 2*answerPageMin)
+}
+
+// recordBytes returns the bytes that n records of a type take at most, with their links and table.
+func recordBytes[R any](n int) int {
+	var p pool[R]
+	chunks := n/recordsPerChunk + 1
+	// Segments split when they are full, so in the long run they are half of that full.
+	segments := n/(segmentFull/2) + 1
+	return chunks*p.chunkBytes() + segments*int(unsafe.Sizeof(segment{}))
+}
+
+func (p *pool[R]) chunkBytes() int {
+	var r R
+	return recordsPerChunk * (int(unsafe.Sizeof(r)) + 4)
+}
+
+func (p *pool[R]) memory() int { return len(p.records) * p.chunkBytes() }
+
+func (t *table) memory() int {
+	return t.segments*int(unsafe.Sizeof(segment{})) + 8*len(t.directory)
+}
+
+func (s *slabs[T]) memory() int {
+	var item T
+	return s.items*int(unsafe.Sizeof(item)) + len(s.chunks)*int(unsafe.Sizeof(chunk[T]{}))
+}
