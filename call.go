@@ -1,0 +1,94 @@
+package weir
+
+import (
+	"fmt"
+
+	"github.com/weirhq/weir/core"
+	"github.com/weirhq/weir/wire"
+)
+
+// call is one Acquire that is under way. Its fields belong to the caller until
+// the request is submitted and after done has been received from, to whoever has
+// the client's lock in between.
+type call struct {
+	id       core.RequestID
+	request  core.Request // in arrays that are kept from call to call
+	sockets  []*socket    // that it was sent from
+	decision Decision
+	err      error
+	done     chan struct{} // one message: the call has ended
+}
+
+func (c *Client) getCall() *call {
+	if k, ok := c.spares.Get().(*call); ok {
+		return k
+	}
+	return &call{done: make(chan struct{}, 1)}
+}
+
+// putCall keeps k for another call, without what it refers to.
+func (c *Client) putCall(k *call) {
+	clear(k.sockets)
+	*k = call{
+		request: core.Request{Guards: k.request.Guards[:0], Resources: k.request.Resources[:0]},
+		sockets: k.sockets[:0],
+		done:    k.done,
+	}
+	c.spares.Put(k)
+}
+
+// encode takes over what r asks.
+func (k *call) encode(r *Request, l wire.Layout) error {
+	k.request.Label = r.Label
+	for i := range r.Guards {
+		w, err := r.Guards[i].encode(i, l)
+		if err != nil {
+			return err
+		}
+		k.request.Guards = append(k.request.Guards, w)
+	}
+	for i := range r.Resources {
+		w, err := r.Resources[i].encode(i)
+		if err != nil {
+			return err
+		}
+		k.request.Resources = append(k.request.Resources, w)
+	}
+	k.decision.ask(r)
+	return nil
+}
+
+// sentFrom keeps s open until the call has ended.
+func (k *call) sentFrom(s *socket) {
+	for _, known := range k.sockets {
+		if known == s {
+			return
+		}
+	}
+	s.hold()
+	k.sockets = append(k.sockets, s)
+}
+
+// complete ends the call with what the core made of it.
+func (k *call) complete(c *core.Completion) {
+	switch c.Outcome {
+	case core.Granted, core.Rejected:
+		k.decision.answer(c)
+	case core.TimedOut:
+		k.err = &TimeoutError{Elapsed: c.Elapsed, Seen: c.Seen}
+	case core.SendFailed:
+		k.err = fmt.Errorf("%w: %w", ErrIO, c.Err)
+	default:
+		k.err = fmt.Errorf("weir: a request ended as %v", c.Outcome)
+	}
+}
+
+// fail ends the call with an error.
+func (k *call) fail(err error) { k.err = err }
+
+// releaseSockets lets go of the sockets that the call was sent from.
+func (k *call) releaseSockets() {
+	for _, s := range k.sockets {
+		s.release()
+	}
+}

@@ -1,0 +1,135 @@
+package weir
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/weirhq/weir/core"
+	"github.com/weirhq/weir/internal/udp"
+	"github.com/weirhq/weir/wire"
+)
+
+// outbox holds what is to be done without the client's lock: datagrams to write,
+// callers to wake after that, sockets that are let go of, lines to log.
+type outbox struct {
+	datagrams []udp.Datagram
+	posts     []post // of the datagrams, index by index
+	failed    []failure
+	wake      []*call
+	hangUp    []*socket // to close in any case
+	later     []func()
+
+	// What the core writes into.
+	send  core.Send
+	event core.Event
+}
+
+// post is where a datagram goes out and what the core calls it.
+type post struct {
+	socket *socket
+	ref    core.SendRef
+}
+
+// failure is a datagram that could not be sent.
+type failure struct {
+	ref core.SendRef
+	err error
+}
+
+func (c *Client) getOutbox() *outbox {
+	if ob, ok := c.outboxes.Get().(*outbox); ok {
+		return ob
+	}
+	return new(outbox)
+}
+
+// slot returns the place for the next datagram; it is taken by adding a post.
+func (ob *outbox) slot() *udp.Datagram {
+	n := len(ob.posts)
+	if n == len(ob.datagrams) {
+		ob.datagrams = append(ob.datagrams, udp.Datagram{Buf: make([]byte, 0, wire.MaxDatagram)})
+	}
+	return &ob.datagrams[n]
+}
+
+// flush does what ob holds, and what follows from sends that fail, and gives ob
+// back. It is called without the lock.
+func (c *Client) flush(ob *outbox) {
+	for {
+		ob.write()
+		for _, k := range ob.wake {
+			k.done <- struct{}{}
+		}
+		for _, s := range ob.hangUp {
+			s.conn.Close()
+		}
+		for _, f := range ob.later {
+			f()
+		}
+		clear(ob.wake)
+		clear(ob.hangUp)
+		clear(ob.later)
+		ob.wake, ob.hangUp, ob.later = ob.wake[:0], ob.hangUp[:0], ob.later[:0]
+		if len(ob.failed) == 0 {
+			break
+		}
+		now := c.clock()
+		c.mu.Lock()
+		for _, f := range ob.failed {
+			c.core.HandleSendFailure(now, f.ref, f.err)
+		}
+		clear(ob.failed)
+		ob.failed = ob.failed[:0]
+		c.settle(now, ob)
+		c.mu.Unlock()
+	}
+	ob.event = core.Event{}
+	c.outboxes.Put(ob)
+}
+
+// write sends the datagrams, neighbours of one socket in one call, and notes
+// those that could not be sent.
+func (ob *outbox) write() {
+	for i := 0; i < len(ob.posts); {
+		s := ob.posts[i].socket
+		end := i + 1
+		for end < len(ob.posts) && ob.posts[end].socket == s {
+			end++
+		}
+		for i < end {
+			n, err := s.conn.Write(ob.datagrams[i:end])
+			i += n
+			if err != nil {
+				ob.failed = append(ob.failed, failure{ob.posts[i].ref, err})
+				i++
+			}
+		}
+	}
+	for i := range ob.posts {
+		ob.posts[i].socket.release()
+		ob.posts[i] = post{}
+	}
+	ob.posts = ob.posts[:0]
+}
+
+func (ob *outbox) logMembership(l *slog.Logger, ev *core.Event) {
+	servers, d := ev.Membership, ev.Discovered
+	ob.later = append(ob.later, func() {
+		l.LogAttrs(context.Background(), slog.LevelInfo, "weir: servers known",
+			slog.Int("servers", len(servers)), slog.Int("addresses", d.Endpoints), skipped(d.Skipped))
+	})
+}
+
+func (ob *outbox) logFailure(l *slog.Logger, ev *core.Event) {
+	err, d := ev.Err, ev.Discovered
+	ob.later = append(ob.later, func() {
+		l.LogAttrs(context.Background(), slog.LevelWarn, "weir: discovery failed; what was known stays",
+			slog.Any("error", err), slog.Int("servers", d.Servers), skipped(d.Skipped))
+	})
+}
+
+func skipped(s core.Skipped) slog.Attr {
+	return slog.Group("skipped",
+		slog.Uint64("targets", s.Targets), slog.Uint64("future", s.Future), slog.Uint64("failed", s.Failed),
+		slog.Uint64("addresses", s.Addresses), slog.Uint64("excess", s.Excess))
+}

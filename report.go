@@ -1,0 +1,49 @@
+package weir
+
+import (
+	"errors"
+
+	"github.com/weirhq/weir/wire"
+)
+
+// Report sends observations to every known server, once, in as many datagrams as
+// they need. It waits for nothing but the sending, nothing answers, and what is
+// lost on the way is lost. In layout 1 an observation whose BufferSize exceeds
+// the key's quota is left out and counted.
+//
+// Errors, after which nothing was sent: [ErrNoServers] (a report never waits for
+// discovery), [ErrClosed], [*ConfigError]. A datagram that cannot be sent is
+// counted in [Client.Stats] and is no error.
+func (c *Client) Report(obs ...Observation) error {
+	r, ok := c.reports.Get().(*report)
+	if !ok {
+		r = new(report)
+	}
+	defer c.reports.Put(r)
+	r.obs = r.obs[:0]
+	for i := range obs {
+		w, err := obs[i].encode(i, c.layout)
+		if err != nil {
+			return err
+		}
+		r.obs = append(r.obs, w)
+	}
+	ob := c.getOutbox()
+	now := c.clock()
+	c.mu.Lock()
+	err := c.core.Report(now, r.obs)
+	c.settle(now, ob)
+	cause := c.discovery.err
+	c.mu.Unlock()
+	c.flush(ob)
+	if err == nil {
+		return nil
+	}
+	if err = translate(err); errors.Is(err, ErrNoServers) {
+		return noServers(cause)
+	}
+	return err
+}
+
+// report is what encoding a report works with.
+type report struct{ obs []wire.Observation }

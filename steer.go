@@ -1,0 +1,49 @@
+package weir
+
+import (
+	"log/slog"
+
+	"github.com/weirhq/weir/core"
+	"github.com/weirhq/weir/internal/udp"
+)
+
+// startSteering follows advice to change a socket's port. It is called with the
+// lock held, and searches for the port without it.
+func (c *Client) startSteering(id core.SocketID) {
+	for f := range c.links {
+		if s := c.links[f].current; s != nil && s.id == id && !c.closed {
+			c.wg.Go(func() { c.steer(family(f), s) })
+		}
+	}
+}
+
+// steer replaces the current socket of a family: the replacement is bound and
+// being read, then new sends leave from it, and the old one drains beside it
+// until every request sent from it has ended. If no port is free, the old one
+// stays.
+func (c *Client) steer(f family, old *socket) {
+	conn, err := udp.ListenNext(c.stack, old.conn.LocalAddr(), c.socketOptions())
+	ob := c.getOutbox()
+	now := c.clock()
+	c.mu.Lock()
+	switch {
+	case c.closed && err == nil:
+		conn.Close()
+	case c.closed:
+	case err != nil:
+		c.counts.steeringFailures++
+		c.core.Rebound(now, old.id, old.id)
+	default:
+		c.counts.rebinds++
+		s := c.adopt(conn)
+		c.links[f].current = s
+		c.core.Rebound(now, old.id, s.id)
+		ob.later = append(ob.later, old.release)
+	}
+	c.settle(now, ob)
+	c.mu.Unlock()
+	c.flush(ob)
+	if err != nil {
+		c.logger.Warn("weir: a server advised another source port, and there is none; the old one stays", slog.Any("error", err))
+	}
+}
