@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line. Each field is one command in a file of its own.
+type cli struct {
+	Key        keyCmd        `cmd:"" help:"Issue and inspect API keys."`
+	Dissect    dissectCmd    `cmd:"" help:"Take datagrams apart, one in hex a line."`
+	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+}
+
+const description = `Distributed admission control: ask before you work.
+
+Exit status: 0 done or granted, 1 failed or rejected, 2 no decision, 64 wrong usage.
+
+A key never comes from a flag's value: it is read from WEIR_KEY, from RATELIMITLY_AUTH_KEY, or from a file.`
+
+// stdio is what a command reads and writes.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+}
+
+// note tells the user something beside the output, in one line.
+func (s *stdio) note(format string, args ...any) {
+	// When standard error is gone there is nowhere left to say so.
+	_, _ = fmt.Fprintln(s.err, "weir: "+redact(fmt.Sprintf(format, args...)))
+}
+
+// run parses and runs one command line and returns the exit status.
+func run(ctx context.Context, args []string, std *stdio) int {
+	exited := -1
+	parser, err := newParser(std, func(code int) {
+		if exited < 0 {
+			exited = code
+		}
+	})
+	if err != nil {
+		std.note("%v", err)
+		return exitFailure
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 {
+		// The help was printed. What else is wrong does not matter then.
+		return exited
+	}
+	if err != nil {
+		std.note("%v", err)
+		std.note("see %s", helpFor(err))
+		return exitUsage
+	}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	parsed.Bind(std)
+	return finish(parsed.Run(), std)
+}
+
+// newParser builds the command line's parser. exit is called after the help was
+// printed and may return.
+func newParser(std *stdio, exit func(int)) (*kong.Kong, error) {
+	return kong.New(&cli{},
+		kong.Name("weir"),
+		kong.Description(description),
+		kong.Writers(std.out, std.err),
+		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+	)
+}
+
+// finish prints a command's error, if there is one to print, and returns the
+// exit status.
+func finish(err error, std *stdio) int {
+	if err == nil {
+		return exitOK
+	}
+	status := statusError{code: exitFailure, err: err}
+	errors.As(err, &status)
+	if status.err != nil {
+		std.note("%v", status.err)
+	}
+	return status.code
+}
+
+// helpFor names the help that fits a wrong command line.
+func helpFor(err error) string {
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
+		return parse.Context.Selected().FullPath() + " --help"
+	}
+	return "weir --help"
+}
+
+// keyText matches an API key, whose text is redacted in whatever is printed to
+// the user: a key that was typed in the wrong place must not end up in a log.
+var keyText = regexp.MustCompile(`(?i)\brl-(none|cookie|aes)1[0-9a-z]+`)
+
+func redact(s string) string {
+	return keyText.ReplaceAllString(s, "rl-${1}1[redacted]")
+}
