@@ -22,7 +22,7 @@ func (c *Core) HandleDatagram(now Time, s SocketID, b []byte) DatagramVerdict {
 		c.stats.Datagrams[DatagramMalformed]++
 		return DatagramMalformed
 	}
-	f := c.table[c.envelope.Header.UniqueID]
+	f := c.table.get(&c.envelope.Header.UniqueID)
 	v := c.judge(t, f, s)
 	c.envelope, c.response = wire.Envelope{}, wire.ResponseView{} // views into b
 	c.stats.Datagrams[v]++

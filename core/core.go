@@ -30,7 +30,7 @@ type Core struct {
 	steering  steering
 
 	flights  flightPool
-	table    map[wire.UniqueID]*flight // by identity, from Submit to the horizon
+	table    flightTable // from Submit to the horizon
 	heap     deadlineHeap
 	seq      uint64 // submissions so far
 	inFlight int    // undecided requests
@@ -90,7 +90,6 @@ func New(cfg Config) (*Core, error) {
 		sealer:     sealer,
 		members:    &snapshot{},
 		discovery:  newDiscoverer(&cfg, random),
-		table:      make(map[wire.UniqueID]*flight),
 	}, nil
 }
 

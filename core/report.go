@@ -98,12 +98,13 @@ func (c *Core) stageReport() error {
 
 func (c *Core) newReport() *reportDatagram {
 	r := &c.reporter
-	d := &reportDatagram{}
 	if n := len(r.free); n > 0 {
-		d, r.free = r.free[n-1], r.free[:n-1]
+		d := r.free[n-1]
+		r.free = r.free[:n-1]
+		d.members = c.members
+		return d
 	}
-	d.members = c.members
-	return d
+	return &reportDatagram{members: c.members}
 }
 
 func (c *Core) freeReport(d *reportDatagram) {

@@ -130,7 +130,7 @@ func (c *Core) begin(t time.Duration, f *flight) {
 	f.seen = Seen{Servers: len(f.members.servers), Endpoints: len(f.members.endpoints)}
 	f.malformedBefore = c.stats.Datagrams[DatagramMalformed]
 	f.unknownBefore = c.stats.Datagrams[DatagramUnknown]
-	c.table[f.uid] = f
+	c.table.put(f)
 	c.inFlight++
 	c.stats.Submitted++
 	c.heap.set(f, t+c.timeline.Start(1))
@@ -148,7 +148,7 @@ func (c *Core) newIdentity() (wire.UniqueID, error) {
 		}
 		uid[6] = uid[6]&0x0f | 0x40
 		uid[8] = uid[8]&0x3f | 0x80
-		if c.table[*uid] == nil {
+		if c.table.get(uid) == nil {
 			return *uid, nil
 		}
 	}

@@ -64,7 +64,7 @@ func (c *Core) end(t time.Duration, f *flight) {
 // forget gives up a request's identity.
 func (c *Core) forget(f *flight) {
 	c.heap.remove(f)
-	delete(c.table, f.uid)
+	c.table.remove(f)
 	c.flights.unpin(f)
 }
 

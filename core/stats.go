@@ -31,6 +31,6 @@ type Stats struct {
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.InFlight = c.inFlight
-	s.Kept = len(c.table) - c.inFlight
+	s.Kept = c.table.used - c.inFlight
 	return s
 }

@@ -54,9 +54,9 @@ func requestOf(layout int, guards []vectors.Guard, resources []vectors.Resource,
 // rename gives a request in flight the identity that a vector's request had.
 func rename(c *Core, id RequestID, uid wire.UniqueID) {
 	f := c.flights.find(id)
-	delete(c.table, f.uid)
+	c.table.remove(f)
 	f.uid = uid
-	c.table[uid] = f
+	c.table.put(f)
 }
 
 // refusals says how the core refuses what it must, by the vector's case.
