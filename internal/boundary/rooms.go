@@ -45,14 +45,22 @@ func Rooms() map[string]Room {
 		"core":    {Pure: true, Ours: []string{"wire", "policy", "ident", "apikey"}},
 		"limiter": {Pure: true, Ours: []string{"wire", "ident"}},
 
-		"discovery":    {Ours: []string{"ident"}, Modules: []string{modDNS}},
-		"dnszone":      {Ours: []string{"ident"}, Modules: []string{modDNS, modYAML, modNotify}},
+		"discovery": {Ours: []string{"ident"}, Modules: []string{modDNS}},
+		"dnszone": {
+			Ours:    []string{"ident", "internal/filewatch", "internal/yamlfile"},
+			Modules: []string{modDNS, modNet, modYAML},
+		},
 		"internal/udp": {Modules: []string{modSys, modNet}},
+
+		"internal/filewatch": {Modules: []string{modNotify}},
+		"internal/yamlfile":  {Modules: []string{modYAML}},
 
 		".": {Ours: []string{"core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"}},
 		"server": {
-			Ours:    []string{"limiter", "wire", "apikey", "ident", "internal/udp", "dnszone"},
-			Modules: []string{modYAML, modNotify, modProm, modSys},
+			Ours: []string{
+				"limiter", "wire", "apikey", "ident", "internal/udp", "dnszone", "internal/filewatch", "internal/yamlfile",
+			},
+			Modules: []string{modProm, modSys, modYAML},
 		},
 
 		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML}},
