@@ -100,7 +100,7 @@ func (p *flightPool) get() *flight {
 // find returns the record of a handle, or nil once the record is free.
 func (p *flightPool) find(id RequestID) *flight {
 	slot := uint64(id) & (slotLimit - 1)
-	if slot >= uint64(len(p.all)) || p.all[slot].id != id {
+	if id == 0 || slot >= uint64(len(p.all)) || p.all[slot].id != id {
 		return nil
 	}
 	return p.all[slot]

@@ -156,3 +156,42 @@ func (r *responder) answer(t testing.TB, request []byte, id ident.ServerID, say 
 	}
 	return b
 }
+
+// compose seals an answer of any blocks: those of the request that it would be
+// the answer to.
+func (r *responder) compose(t testing.TB, uid wire.UniqueID, id ident.ServerID, guards, resources []said) []byte {
+	t.Helper()
+	question := wire.Request{Layout: wire.Layout2, DedupTTL: 1}
+	var a wire.Answer
+	for _, s := range guards {
+		question.Guards = append(question.Guards, s.guard)
+		a.Latencies = append(a.Latencies, s.number)
+	}
+	for _, s := range resources {
+		question.Resources = append(question.Resources, s.resource)
+		a.Rates = append(a.Rates, 1)
+		a.Deficits = append(a.Deficits, uint16(s.number))
+	}
+	h := wire.Header{KeyID: uint64(id), UniqueID: uid, Steering: 1}
+	datagram, err := r.credential.AppendRequest(nil, r.sealer, &h, &question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e wire.Envelope
+	if err := wire.ParseEnvelope(datagram, &e); err != nil {
+		t.Fatal(err)
+	}
+	pdu, err := r.credential.Open(&e, &r.scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v wire.RequestView
+	if err := wire.ParseRequest(pdu, &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := r.credential.AppendResponse(nil, r.sealer, &h, &v, &a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
