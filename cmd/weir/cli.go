@@ -13,6 +13,9 @@ import (
 // cli is the command line. Each field is one command in a file of its own.
 type cli struct {
 	Key        keyCmd        `cmd:"" help:"Issue and inspect API keys."`
+	Acquire    acquireCmd    `cmd:"" help:"Ask for admission once."`
+	Report     reportCmd     `cmd:"" help:"Report observed latencies."`
+	DNS        dnsCmd        `cmd:"" name:"dns" help:"Serve the DNS zone in which clients find the servers."`
 	Dissect    dissectCmd    `cmd:"" help:"Take datagrams apart, one in hex a line."`
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
