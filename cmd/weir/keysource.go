@@ -73,8 +73,8 @@ func readKeyFile(path string) (string, error) {
 		return "", usage(fmt.Errorf("key file: %w", err))
 	}
 	// Windows has no such bits; Go makes them up there.
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0 {
-		return "", usage(fmt.Errorf("key file %s: the world can read it (mode %04o); run chmod 600 on it, and issue a new key if others use this machine", path, info.Mode().Perm()))
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o006 != 0 {
+		return "", usage(fmt.Errorf("key file %s: its mode %04o lets every user of this machine at the key in it; run: chmod 600 %s", path, mode, path))
 	}
 	text, err := readKey(f)
 	if err != nil {

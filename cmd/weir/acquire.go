@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/weirhq/weir"
+)
+
+type acquireCmd struct {
+	Bucket []string `sep:"none" placeholder:"NAME=LIMIT/WINDOW[*TOKENS]" help:"Take tokens (1) from this bucket, which grants LIMIT of them in any WINDOW; may be repeated."`
+	Guard  []string `sep:"none" placeholder:"NAME<DURATION" help:"Only while this tracker's estimate is below the duration; may be repeated."`
+	Label  string   `placeholder:"TEXT" help:"Count the request under this label in the servers' metrics."`
+	JSON   bool     `help:"Print one JSON object."`
+	trackerFlags
+	clientFlags
+}
+
+// Help is the command's long help.
+func (*acquireCmd) Help() string {
+	return `All buckets and guards are decided as one: granted, with every token taken, or rejected, with none.
+
+Exit status: 0 granted, 1 rejected, 2 no decision (nobody answered: whether to go ahead is yours to choose), 64 wrong usage, with nothing asked.
+
+` + trackerHelp + `
+
+    export WEIR_KEY="$(cat shop.key)" WEIR_DOMAIN=c-7.rl.test WEIR_RESOLVER=127.0.0.1:5353
+    weir acquire --bucket checkout=100/1s
+    weir acquire --bucket checkout=100/1s*5 --bucket total=1000/1m
+    weir acquire --bucket checkout=100/1s --guard 'inventory<100ms' --label api --json
+    weir acquire --bucket checkout=100/1s*0   # how full is it? takes nothing
+    weir acquire --bucket checkout=100/1s --policy 'fastest-valid unit=50ms' --timeout 1s`
+}
+
+// Run asks, prints the decision, and returns it as the exit status.
+func (c *acquireCmd) Run(ctx context.Context, std *stdio) error {
+	request, err := c.request()
+	if err != nil {
+		return usage(err)
+	}
+	cfg, err := c.config(std)
+	if err != nil {
+		return err
+	}
+	d, err := acquire(ctx, cfg, c.Timeout, request)
+	if err != nil {
+		err = noDecision(err)
+	}
+	if printErr := c.print(std.out, d, err); printErr != nil {
+		return errors.Join(printErr, err)
+	}
+	if err == nil && !d.Granted() {
+		return statusError{code: exitFailure}
+	}
+	return err
+}
+
+// request is what the flags ask for.
+func (c *acquireCmd) request() (weir.Request, error) {
+	r := weir.Request{Label: c.Label}
+	for _, text := range c.Bucket {
+		resource, err := parseResource(text)
+		if err != nil {
+			return weir.Request{}, err
+		}
+		r.Resources = append(r.Resources, resource)
+	}
+	for _, text := range c.Guard {
+		guard, err := parseGuard(text, &c.trackerFlags)
+		if err != nil {
+			return weir.Request{}, err
+		}
+		r.Guards = append(r.Guards, guard)
+	}
+	if len(r.Resources)+len(r.Guards) == 0 {
+		return weir.Request{}, errors.New("nothing to ask for: give --bucket or --guard")
+	}
+	return r, nil
+}
+
+// acquire asks once, with at most timeout for finding servers.
+func acquire(ctx context.Context, cfg weir.Config, timeout time.Duration, r weir.Request) (weir.Decision, error) {
+	dialing, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	client, err := weir.Dial(dialing, cfg)
+	if err != nil {
+		return weir.Decision{}, err
+	}
+	defer client.Close()
+	return client.Acquire(ctx, r)
+}
+
+// print shows the decision, or in JSON why there is none.
+func (c *acquireCmd) print(w io.Writer, d weir.Decision, err error) error {
+	switch {
+	case c.JSON:
+		return json.NewEncoder(w).Encode(newDecisionJSON(d, err))
+	case err == nil:
+		_, err := fmt.Fprintln(w, d)
+		return err
+	}
+	return nil // the error itself goes to standard error
+}
+
+// decisionJSON is a decision with durations in milliseconds. The server ID is a
+// string, because many JSON readers lose digits of 64-bit numbers.
+type decisionJSON struct {
+	Outcome   string         `json:"outcome"` // granted, rejected, no decision, not asked
+	Error     string         `json:"error,omitempty"`
+	ServerID  string         `json:"server_id,omitempty"`
+	Round     *int           `json:"round,omitempty"`
+	ElapsedMs *float64       `json:"elapsed_ms,omitempty"`
+	Resources []resourceJSON `json:"resources,omitzero"`
+	Guards    []guardJSON    `json:"guards,omitzero"`
+}
+
+type resourceJSON struct {
+	Bucket     string `json:"bucket"`
+	Limit      int    `json:"limit"`
+	WindowMs   int64  `json:"window_ms"`
+	Tokens     int    `json:"tokens"`
+	ActualRate uint32 `json:"actual_rate"`
+	Deficit    uint16 `json:"deficit"`
+	NoRoom     bool   `json:"no_room"`
+}
+
+type guardJSON struct {
+	Tracker     string `json:"tracker"`
+	ThresholdMs int64  `json:"threshold_ms"`
+	LatencyMs   int64  `json:"latency_ms"`
+	Passed      bool   `json:"passed"`
+}
+
+func newDecisionJSON(d weir.Decision, err error) decisionJSON {
+	var status statusError
+	if errors.As(err, &status) && status.code == exitUsage {
+		return decisionJSON{Outcome: "not asked", Error: redact(err.Error())}
+	}
+	if err != nil {
+		return decisionJSON{Outcome: "no decision", Error: redact(err.Error())}
+	}
+	round, elapsed := d.Round(), float64(d.Elapsed().Microseconds())/1000
+	j := decisionJSON{
+		Outcome: "rejected", ServerID: d.Server().String(), Round: &round, ElapsedMs: &elapsed,
+		Resources: []resourceJSON{}, Guards: []guardJSON{},
+	}
+	if d.Granted() {
+		j.Outcome = "granted"
+	}
+	for _, r := range d.Resources() {
+		b := r.Resource.Bucket
+		j.Resources = append(j.Resources, resourceJSON{
+			Bucket: b.Name(), Limit: b.Limit(), WindowMs: b.Window().Milliseconds(), Tokens: r.Resource.Tokens,
+			ActualRate: r.ActualRate, Deficit: r.Deficit, NoRoom: r.NoRoom(),
+		})
+	}
+	for _, g := range d.Guards() {
+		j.Guards = append(j.Guards, guardJSON{
+			Tracker: g.Guard.Tracker.Name(), ThresholdMs: g.Guard.Threshold.Milliseconds(), LatencyMs: g.Latency.Milliseconds(), Passed: g.Passed,
+		})
+	}
+	return j
+}
