@@ -195,3 +195,9 @@ func (r *responder) compose(t testing.TB, uid wire.UniqueID, id ident.ServerID, 
 	}
 	return b
 }
+
+// A second address of a test server is the next port.
+func netipNext(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+1) }
+
+// endpointOf tells the addresses of a test server apart.
+func endpointOf(s Send) int { return int(s.To.Port() - 29292) }

@@ -107,13 +107,8 @@ func (c *Core) remaining(t time.Duration, p *pendingSend) (members *snapshot, da
 	if f.id != p.id || f.abandoned || t >= f.horizon {
 		return nil, nil, 0
 	}
-	switch p.kind {
-	case SendReplay:
-		if f.phase != waiting {
-			return nil, nil, 0
-		}
-	case SendCompletion:
-		return f.members, f.datagram, p.to & f.missing()
+	if p.kind == SendReplay && f.phase != waiting {
+		return nil, nil, 0
 	}
 	return f.members, f.datagram, p.to
 }
