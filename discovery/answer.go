@@ -62,7 +62,8 @@ func (c *chain) records(m *dns.Msg, qtype uint16) []dns.RR {
 	var out []dns.RR
 	for _, rr := range m.Answer {
 		h := rr.Header()
-		if h.Rrtype == qtype && h.Class == dns.ClassINET && strings.EqualFold(h.Name, c.name) {
+		// A record of these types that comes without data says nothing.
+		if h.Rdlength > 0 && h.Rrtype == qtype && h.Class == dns.ClassINET && strings.EqualFold(h.Name, c.name) {
 			out = append(out, rr)
 			c.use(h.Ttl)
 		}

@@ -71,15 +71,15 @@ func (r *dnsResolver) LookupSRV(ctx context.Context, name string) ([]SRV, time.D
 	}
 	out := make([]SRV, 0, min(len(ans.records), MaxTargets))
 	for _, rr := range ans.records {
-		srv := rr.(*dns.SRV)
-		if srv.Target == "." { // RFC 2782: the service is decidedly not here
+		srv, ok := rr.(*dns.SRV)
+		if !ok || srv.Target == "." { // a lone dot: decidedly no service here (RFC 2782)
 			continue
 		}
 		out = append(out, SRV{Target: strings.ToLower(srv.Target), Port: srv.Port})
 	}
 	out = sortedSRV(out)
 	if len(out) == 0 {
-		return nil, 0, notFound(name, dns.TypeSRV, ans.server, "the only SRV record says that the service is not offered")
+		return nil, 0, notFound(name, dns.TypeSRV, ans.server, "its SRV records name no server, so the service is not offered")
 	}
 	return out, ans.ttl, nil
 }

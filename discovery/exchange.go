@@ -29,7 +29,7 @@ func exchange(ctx context.Context, network, server string, q *dns.Msg, timeout t
 	if err != nil {
 		return nil, explain(tryCtx, network, timeout, nil, err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(tryCtx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 

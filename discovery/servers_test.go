@@ -101,7 +101,8 @@ func TestForgedAnswersArePassedOver(t *testing.T) {
 			return pack(m)
 		}
 		return [][]byte{
-			{}, {1, 2, 3},
+			{},
+			{1, 2, 3},
 			forge(func(m *dns.Msg) { m.Id++ }),
 			forge(func(m *dns.Msg) { m.Response = false }),
 			forge(func(m *dns.Msg) { m.Opcode = dns.OpcodeUpdate }),

@@ -139,3 +139,21 @@ func TestInvalidNameIsNotAsked(t *testing.T) {
 		}
 	}
 }
+
+// A record may come without data; it is none then.
+func TestRecordsWithoutData(t *testing.T) {
+	addr := fakeServer(t, func(q *dns.Msg, _ bool) [][]byte {
+		m := new(dns.Msg)
+		m.SetReply(q)
+		b := pack(m)
+		b[7] = 1 // one answer: the question's name, its type, IN, TTL 5, no data
+		qtype := q.Question[0].Qtype
+		return [][]byte{append(b, 0xc0, 12, byte(qtype>>8), byte(qtype), 0, 1, 0, 0, 0, 5, 0, 0)}
+	})
+	if _, _, err := resolverAt(addr).LookupSRV(t.Context(), "x.test"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("SRV: %v", err)
+	}
+	if _, _, err := resolverAt(addr).LookupAddrs(t.Context(), "x.test"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("addresses: %v", err)
+	}
+}

@@ -28,7 +28,7 @@ func TestSystemFollowsItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := got.(*systemResolver)
-	want := &dnsResolver{servers: []string{"192.0.2.1:53", "[fe80::1%eth0]:53"}, timeout: 3 * time.Second, attempts: 4, grace: familyGrace}
+	want := &dnsResolver{servers: []string{"192.0.2.1:53", "[fe80::1%eth0]:53"}, timeout: 3 * time.Second, attempts: 4}
 	if cur := r.resolver(); !slices.Equal(cur.servers, want.servers) || cur.timeout != want.timeout || cur.attempts != want.attempts {
 		t.Fatalf("read as %+v", cur)
 	}

@@ -21,7 +21,7 @@ func TestLimitAndSlip(t *testing.T) {
 			t.Fatalf("answer %d of the burst: %d", i, v)
 		}
 	}
-	// The neighbour shares the prefix; every second answer is a slip.
+	// The neighbor shares the prefix; every second answer is a slip.
 	for i, want := range []verdict{withhold, slipOne, withhold, slipOne} {
 		if v := l.take(addr("192.0.2.200"), now); v != want {
 			t.Fatalf("above the limit, answer %d: %d", i, v)

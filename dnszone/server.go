@@ -74,8 +74,9 @@ func Listen(addr string, zone *Zone, opts Options) (*Server, error) {
 		if s.tcp, err = net.ListenTCP("tcp", at); err != nil {
 			return nil, fmt.Errorf("dnszone: cannot serve DNS on %s over TCP: %w; choose a free address, or stop who uses it", addr, err)
 		}
-		bound := s.tcp.Addr().(*net.TCPAddr)
-		if s.udp, err = listenUDP(&net.UDPAddr{IP: bound.IP, Port: bound.Port, Zone: bound.Zone}); err == nil {
+		same := *at
+		same.Port = int(s.Addr().Port())
+		if s.udp, err = listenUDP((*net.UDPAddr)(&same)); err == nil {
 			return s, nil
 		}
 		_ = s.tcp.Close()
@@ -87,8 +88,11 @@ func Listen(addr string, zone *Zone, opts Options) (*Server, error) {
 
 // Addr returns the address bound, with the port that was taken for port 0.
 func (s *Server) Addr() netip.AddrPort {
-	a := s.tcp.Addr().(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+	a, ok := s.tcp.Addr().(*net.TCPAddr)
+	if !ok { // a TCP listener has no other address
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(a.AddrPort().Addr().Unmap(), a.AddrPort().Port())
 }
 
 // Serve answers until ctx ends or the server is closed, which are no errors, or

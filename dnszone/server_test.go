@@ -329,7 +329,7 @@ func TestWithheldAnswers(t *testing.T) {
 			kinds = append(kinds, "answer")
 		}
 	}
-	if got := strings.Join(kinds, " "); got != "answer answer nothing slip nothing slip" {
+	if got := strings.Join(kinds, ", "); got != "answer, answer, nothing, slip, nothing, slip" {
 		t.Errorf("got %s", got)
 	}
 	if s.limited([]byte{1, 2}, from) != nil || s.limited(append(q[:2:2], append([]byte{flagQR}, q[3:]...)...), from) != nil {

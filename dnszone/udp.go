@@ -79,7 +79,7 @@ func listenUDP(a *net.UDPAddr) (*udpSocket, error) {
 		return nil, err
 	}
 	u := &udpSocket{conn: conn}
-	if conn.LocalAddr().(*net.UDPAddr).IP.IsUnspecified() {
+	if a.IP == nil || a.IP.IsUnspecified() {
 		// One of the two applies; where neither does (Windows), the system
 		// chooses the source.
 		err6 := ipv6.NewPacketConn(conn).SetControlMessage(ipv6.FlagDst, true)

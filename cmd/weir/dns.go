@@ -53,7 +53,7 @@ func (c *dnsCmd) Run(ctx context.Context, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	defer members.Close()
+	defer func() { _ = members.Close() }()
 	rate := c.ResponseRate
 	if rate == 0 {
 		rate = -1 // the library's word for no limit

@@ -49,7 +49,7 @@ func New(path string) (*Watcher, error) {
 	}
 	f := &Watcher{path: abs, watcher: w, dirs: make(map[string]bool)}
 	if err := f.follow(); err != nil {
-		w.Close()
+		_ = w.Close()
 		return nil, err
 	}
 	return f, nil
