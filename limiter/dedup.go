@@ -50,19 +50,20 @@ func (d *dedup) find(key *identityKey, hash uint64) uint32 {
 	}
 }
 
-// remember enters an identity that is not in the table; the one that is spent first makes room.
-// fresh is the oldest timestamp that is not stale.
+// remember enters an identity that is not in the table. If there are then too many, the one that is
+// spent first goes, be it the new one: the floor rises no more than it must. fresh is the oldest
+// timestamp that is not stale.
 func (d *dedup) remember(id *identity, hash, fresh uint64) {
-	// Two go for one that comes, so that a lowered bound drains.
-	for drop := 2; drop > 0 && d.pool.live >= d.limit; drop-- {
-		d.evict(fresh)
-	}
 	id.tag = tag(hash)
 	i := d.pool.take()
 	*d.pool.at(i) = *id
 	d.index.add(id.tag, i)
 	d.wheel.rest(fresh)
 	d.wheel.add(d.pool.links, i, id.spent)
+	// Two go for one that comes, so that a lowered bound drains.
+	for drop := 2; drop > 0 && d.pool.live > d.limit; drop-- {
+		d.evict(fresh)
+	}
 }
 
 // prolong makes an identity outlive a further copy of its datagram: clients may seal each send with

@@ -21,52 +21,44 @@ func (h hasher) derive(label uint64) hasher {
 
 // sum returns the hash of b.
 func (h hasher) sum(b []byte) uint64 {
-	s := h.start()
+	v0, v1, v2, v3 := h.start()
 	last := uint64(len(b)) << 56
 	for ; len(b) >= 8; b = b[8:] {
-		s.word(binary.LittleEndian.Uint64(b))
+		m := binary.LittleEndian.Uint64(b)
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3^m)
+		v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+		v0 ^= m
 	}
 	for i, c := range b {
 		last |= uint64(c) << (8 * i)
 	}
-	s.word(last)
-	return s.finish()
+	return sipFinish(v0, v1, v2, v3, last)
 }
 
 // sum3 returns the hash of three words, as [hasher.sum] does of their 24 bytes in little-endian
 // order.
 func (h hasher) sum3(a, b, c uint64) uint64 {
-	s := h.start()
-	s.word(a)
-	s.word(b)
-	s.word(c)
-	s.word(24 << 56)
-	return s.finish()
+	v0, v1, v2, v3 := h.start()
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3^a)
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0, v1, v2, v3 = sipRound(v0^a, v1, v2, v3^b)
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0, v1, v2, v3 = sipRound(v0^b, v1, v2, v3^c)
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	return sipFinish(v0^c, v1, v2, v3, 24<<56)
 }
 
-// sipState is the state of one hash under way.
-type sipState struct{ v0, v1, v2, v3 uint64 }
-
-func (h hasher) start() sipState {
-	// The four constants of the SipHash definition.
-	return sipState{
-		h.k0 ^ 0x736f6d6570736575,
-		h.k1 ^ 0x646f72616e646f6d,
-		h.k0 ^ 0x6c7967656e657261,
-		h.k1 ^ 0x7465646279746573,
-	}
+// start returns the state before the first word. The constants are of the SipHash definition.
+func (h hasher) start() (v0, v1, v2, v3 uint64) {
+	return h.k0 ^ 0x736f6d6570736575, h.k1 ^ 0x646f72616e646f6d,
+		h.k0 ^ 0x6c7967656e657261, h.k1 ^ 0x7465646279746573
 }
 
-func (s *sipState) word(m uint64) {
-	v0, v1, v2, v3 := s.v0, s.v1, s.v2, s.v3^m
+// sipFinish takes in the last word and returns the hash.
+func sipFinish(v0, v1, v2, v3, last uint64) uint64 {
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3^last)
 	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
-	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
-	s.v0, s.v1, s.v2, s.v3 = v0^m, v1, v2, v3
-}
-
-func (s *sipState) finish() uint64 {
-	v0, v1, v2, v3 := s.v0, s.v1, s.v2^0xff, s.v3
-	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0, v1, v2, v3 = sipRound(v0^last, v1, v2^0xff, v3)
 	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
 	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
 	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
