@@ -63,6 +63,9 @@ func Rooms() map[string]Room {
 			Modules: []string{modProm, modSys, modYAML},
 		},
 
+		// What the command brings besides its flags.
+		"internal/demo": {Ours: importable},
+
 		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML}},
 		"examples/...": {Ours: importable},
 
