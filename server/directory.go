@@ -1,0 +1,225 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weirhq/weir/limiter"
+	"github.com/weirhq/weir/wire"
+)
+
+// directory holds the tenants of one moment by key ID. It is never changed: a reload
+// makes another, so that workers read it without a lock.
+type directory map[uint64]*tenant
+
+// tenant is one tenant as the configuration has it, with the state that outlives the
+// configuration.
+type tenant struct {
+	name  string
+	keys  []*wire.Credential // newest first
+	state *tenantState
+}
+
+// open authenticates a datagram by any of the tenant's keys. It returns the PDU and
+// the index of the key that opened it.
+func (t *tenant) open(e *wire.Envelope, scratch *wire.Scratch) (pdu []byte, key int, err error) {
+	failure := wire.ErrMode
+	for i, c := range t.keys {
+		pdu, err := c.Open(e, scratch)
+		if err == nil {
+			return pdu, i, nil
+		}
+		if c.Auth() == e.Auth {
+			failure = err
+		}
+	}
+	return nil, 0, failure
+}
+
+// tenantState is what belongs to a key ID, whatever its tenant is called and by which
+// keys it is reached.
+type tenantState struct {
+	mu     sync.Mutex // guards the engine
+	engine *limiter.Engine
+
+	counts tenantCounts
+	labels labelTable
+}
+
+// decide lets the engine decide a request. Only here and in observe do workers wait
+// for each other.
+func (s *tenantState) decide(now limiter.Time, h *wire.Header, v *wire.RequestView, a *wire.Answer) limiter.Verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.engine.Decide(now, h, v, a)
+}
+
+// observe lets the engine take in a latency report.
+func (s *tenantState) observe(now limiter.Time, h *wire.Header, v *wire.ReportView) limiter.Verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.engine.Observe(now, h, v)
+}
+
+func (s *tenantState) stats() limiter.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.engine.Stats()
+}
+
+func (s *tenantState) reconfigure(c limiter.Config) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.engine.Reconfigure(c)
+}
+
+// registry holds the current directory and makes the next one.
+type registry struct {
+	rules   engineRules
+	current atomic.Pointer[directory]
+
+	mu      sync.Mutex        // one change at a time; guards removed
+	removed map[uint64]uint64 // key IDs of tenants that went: when, in Unix ms
+}
+
+// engineRules are what every tenant's engine has from the server.
+type engineRules struct {
+	skew, dedupCap          uint32 // ms
+	identities, answerBytes int
+	maxLabels               int
+	entropy                 io.Reader
+}
+
+func newRegistry(rules engineRules) *registry {
+	r := &registry{rules: rules, removed: make(map[uint64]uint64)}
+	r.current.Store(&directory{})
+	return r
+}
+
+// tenants returns the current directory.
+func (r *registry) tenants() directory { return *r.current.Load() }
+
+// keyIDs returns the tenants' key IDs in no order; never nil.
+func (r *registry) keyIDs() []uint64 {
+	return slices.AppendSeq([]uint64{}, maps.Keys(r.tenants()))
+}
+
+// change is what a new list of tenants changed.
+type change struct{ tenants, added, removed int }
+
+// set replaces the tenants by a list that checkTenants passed. The state of those who
+// stay, by key ID, stays; that of those who go is dropped. On an error everything is
+// as it was.
+func (r *registry) set(now limiter.Time, tenants []Tenant) (change, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, next := r.tenants(), make(directory, len(tenants))
+	ch := change{tenants: len(tenants)}
+	for i := range tenants {
+		id := tenants[i].Keys[0].ID()
+		t, err := newTenant(&tenants[i])
+		if err != nil {
+			return change{}, err
+		}
+		if was := old[id]; was != nil {
+			t.state = was.state
+		} else {
+			ch.added++
+			if t.state, err = r.newState(now, &tenants[i]); err != nil {
+				return change{}, err
+			}
+		}
+		next[id] = t
+	}
+	if err := r.configure(tenants, next); err != nil {
+		return change{}, err
+	}
+	r.current.Store(&next)
+	ch.removed = r.bury(now, old, next)
+	return ch, nil
+}
+
+func newTenant(t *Tenant) (*tenant, error) {
+	made := &tenant{name: t.Name}
+	for _, k := range t.Keys {
+		c, err := wire.NewCredential(k)
+		if err != nil {
+			return nil, fmt.Errorf("server: tenant %s: %w", t.Name, err)
+		}
+		made.keys = append(made.keys, c)
+	}
+	return made, nil
+}
+
+// newState makes the state of a tenant that there was not. Its floor begins now: what
+// an earlier process or an earlier tenant of this key ID executed is not executed again.
+func (r *registry) newState(now limiter.Time, t *Tenant) (*tenantState, error) {
+	c := r.engineConfig(t)
+	c.Start = now.Wall
+	if gone, ok := r.removed[t.Keys[0].ID()]; ok {
+		// It may have executed timestamps that were ahead of the clock by the skew.
+		c.Start = max(c.Start, gone+uint64(r.rules.skew))
+	}
+	if _, err := io.ReadFull(r.rules.entropy, c.Seed[:]); err != nil {
+		return nil, fmt.Errorf("server: tenant %s: drawing a hash seed: %w", t.Name, err)
+	}
+	e, err := limiter.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("server: tenant %s: %w", t.Name, err)
+	}
+	return &tenantState{engine: e}, nil
+}
+
+// engineConfig returns the part of an engine's configuration that a reload may change.
+func (r *registry) engineConfig(t *Tenant) limiter.Config {
+	q := t.Keys[0].Quotas()
+	return limiter.Config{
+		RateBuckets:       q.RateBuckets,
+		LatencyServices:   q.LatencyServices,
+		LatencyBufferSize: q.LatencyBufferSize,
+		DedupTTLMax:       min(q.DedupTTL, r.rules.dedupCap),
+		WindowMax:         q.RateWindow,
+		Skew:              r.rules.skew,
+		Identities:        r.rules.identities,
+		AnswerBytes:       r.rules.answerBytes,
+		Estimator:         t.Estimator,
+	}
+}
+
+// configure gives every tenant's state the bounds of its newest key.
+func (r *registry) configure(tenants []Tenant, next directory) error {
+	for i := range tenants {
+		s := next[tenants[i].Keys[0].ID()].state
+		if err := s.reconfigure(r.engineConfig(&tenants[i])); err != nil {
+			return fmt.Errorf("server: tenant %s: %w", tenants[i].Name, err)
+		}
+		s.labels.setQuota(r.labelQuota(&tenants[i]))
+	}
+	return nil
+}
+
+func (r *registry) labelQuota(t *Tenant) int {
+	return int(min(int64(t.Keys[0].Quotas().MetricsLabels), int64(r.rules.maxLabels)))
+}
+
+// bury notes which tenants went, for as long as a datagram that they executed could
+// still be fresh, and returns how many.
+func (r *registry) bury(now limiter.Time, old, next directory) int {
+	for id, gone := range r.removed {
+		if next[id] != nil || gone+2*uint64(r.rules.skew) < now.Wall {
+			delete(r.removed, id)
+		}
+	}
+	n := 0
+	for id := range old {
+		if next[id] == nil {
+			r.removed[id] = now.Wall
+			n++
+		}
+	}
+	return n
+}

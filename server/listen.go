@@ -1,0 +1,63 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+
+	"github.com/weirhq/weir/internal/udp"
+	"github.com/weirhq/weir/wire"
+)
+
+// listen binds the UDP addresses and makes a worker for each. It is a plain bind, so
+// that a second server on a taken port is refused.
+func (s *Server) listen() error {
+	for _, a := range s.settings.listen {
+		c, err := s.settings.Stack.Listen(a, udp.Options{AskedAddr: true})
+		if err != nil {
+			return listenError("UDP", a, err, udp.InUse(err))
+		}
+		s.conns = append(s.conns, c)
+		sealer, err := wire.NewSealer(s.settings.Entropy)
+		if err != nil {
+			return fmt.Errorf("server: %w", err)
+		}
+		s.workers = append(s.workers, &worker{
+			id: s.id, clock: s.settings.Clock, registry: s.registry, counts: &s.counts, sealer: sealer,
+		})
+	}
+	return nil
+}
+
+// listenAdmin binds the address of health and metrics.
+func (s *Server) listenAdmin() error {
+	if !s.settings.admin.IsValid() {
+		return nil
+	}
+	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(s.settings.admin))
+	if err != nil {
+		return listenError("admin TCP", s.settings.admin, err, errors.Is(err, syscall.EADDRINUSE))
+	}
+	s.adminLn = ln
+	gatherer, err := newGatherer(s)
+	if err != nil {
+		return err
+	}
+	s.admin = newAdmin(s.ready.Load, gatherer, s.log)
+	return nil
+}
+
+// listenError says in one line which address could not be had and what to do.
+func listenError(what string, a netip.AddrPort, err error, taken bool) error {
+	if taken {
+		return fmt.Errorf("server: cannot listen on %s %v: the port is taken by another program, perhaps another server; stop that or choose another port", what, a)
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		err = call.Err
+	}
+	return fmt.Errorf("server: cannot listen on %s %v: %w", what, a, err)
+}

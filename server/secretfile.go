@@ -1,0 +1,51 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+// maxSecretFile is the longest secrets file that is read, in bytes.
+const maxSecretFile = 32 << 20
+
+// readSecretFile reads a file that only its owner and group may read or change. Its
+// errors do not name the file.
+func readSecretFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	// Windows keeps no such bits; what Go shows there is made up.
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o006 != 0 {
+		return nil, fmt.Errorf("its mode %04o lets every user of this machine at the keys in it; run: chmod o-rwx %s", mode, path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	if len(data) > maxSecretFile {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxSecretFile)
+	}
+	return data, nil
+}
+
+// withoutPath leaves out what a message says already.
+func withoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
