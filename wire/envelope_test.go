@@ -120,38 +120,42 @@ func TestEnvelopeIsMalformed(t *testing.T) {
 		binary.LittleEndian.PutUint16(b[at:], v)
 		return b
 	}
+	short := func(size int) []byte { return append(put(header, 2, uint16(size))[:size], 0x4e, 0x41, 4, 0) }
 	for name, d := range map[string][]byte{
-		"nothing":                        nil,
-		"one byte":                       whole[:1],
-		"three bytes":                    whole[:3],
-		"four bytes":                     whole[:4],
-		"header cut":                     whole[:39],
-		"header only":                    whole[:40],
-		"authentication type only":       whole[:42],
-		"authentication size cut":        whole[:43],
-		"authentication header only":     whole[:44],
-		"authentication cut":             whole[:71],
-		"header type":                    put(whole, 0, 0x4c53),
-		"header type 0":                  put(whole, 0, 0),
-		"header size 0":                  put(whole, 2, 0),
-		"header size 4":                  put(whole, 2, 4),
-		"header size 39":                 put(whole, 2, 39),
-		"header size 65535":              put(whole, 2, 65535),
-		"header size all there is":       put(whole, 2, uint16(len(whole))),
-		"header size one more":           put(whole, 2, uint16(len(whole)+1)),
-		"header size into the next TLV":  put(whole, 2, 41),
-		"authentication type unknown":    put(whole, 40, 0x4145),
-		"AES of size 4":                  put(whole, 42, 4),
-		"AES of size 31":                 put(whole, 42, 31),
-		"AES of size 33":                 put(whole, 42, 33),
-		"AES of size 65535":              put(whole, 42, 65535),
-		"none of size 3":                 append(slices.Clone(header), 0x4e, 0x41, 3, 0),
-		"none of size 5":                 append(slices.Clone(header), 0x4e, 0x41, 5, 0, 0),
-		"none of size 0":                 append(slices.Clone(header), 0x4e, 0x41, 0, 0),
-		"cookie of size 35":              append(slices.Clone(header), append([]byte{0x43, 0x41, 35, 0}, make([]byte, 31)...)...),
-		"cookie of size 37":              append(slices.Clone(header), append([]byte{0x43, 0x41, 37, 0}, make([]byte, 33)...)...),
-		"cookie of 36, 35 of them there": append(slices.Clone(header), append([]byte{0x43, 0x41, 36, 0}, make([]byte, 31)...)...),
-		"1201 bytes":                     sealRaw(aes, []byte("twelve bytes"), header, make([]byte, 1201-72)),
+		"nothing":                          nil,
+		"one byte":                         whole[:1],
+		"three bytes":                      whole[:3],
+		"four bytes":                       whole[:4],
+		"header cut":                       whole[:39],
+		"header only":                      whole[:40],
+		"authentication type only":         whole[:42],
+		"authentication size cut":          whole[:43],
+		"authentication header only":       whole[:44],
+		"authentication cut":               whole[:71],
+		"header type":                      put(whole, 0, 0x4c53),
+		"header type 0":                    put(whole, 0, 0),
+		"header size 0":                    put(whole, 2, 0),
+		"header size 4":                    put(whole, 2, 4),
+		"header size 39":                   put(whole, 2, 39),
+		"header size 65535":                put(whole, 2, 65535),
+		"header size all there is":         put(whole, 2, uint16(len(whole))),
+		"header size one more":             put(whole, 2, uint16(len(whole)+1)),
+		"header size into the next TLV":    put(whole, 2, 41),
+		"authentication type unknown":      put(whole, 40, 0x4145),
+		"AES of size 4":                    put(whole, 42, 4),
+		"AES of size 31":                   put(whole, 42, 31),
+		"AES of size 33":                   put(whole, 42, 33),
+		"AES of size 65535":                put(whole, 42, 65535),
+		"none of size 3":                   append(slices.Clone(header), 0x4e, 0x41, 3, 0),
+		"none of size 5":                   append(slices.Clone(header), 0x4e, 0x41, 5, 0, 0),
+		"none of size 0":                   append(slices.Clone(header), 0x4e, 0x41, 0, 0),
+		"cookie of size 35":                append(slices.Clone(header), append([]byte{0x43, 0x41, 35, 0}, make([]byte, 31)...)...),
+		"cookie of size 37":                append(slices.Clone(header), append([]byte{0x43, 0x41, 37, 0}, make([]byte, 33)...)...),
+		"cookie of 36, 35 of them there":   append(slices.Clone(header), append([]byte{0x43, 0x41, 36, 0}, make([]byte, 31)...)...),
+		"header of 4, the next TLV whole":  short(4),
+		"header of 36, the next TLV whole": short(36),
+		"header of 39, the next TLV whole": short(39),
+		"1201 bytes":                       sealRaw(aes, []byte("twelve bytes"), header, make([]byte, 1201-72)),
 	} {
 		e := Envelope{authAt: 9}
 		if err := ParseEnvelope(d, &e); !errors.Is(err, ErrMalformed) {
@@ -286,6 +290,9 @@ func TestCredentialHidesItsSecret(t *testing.T) {
 	}
 	if got := fmt.Sprint((*Credential)(nil)); got != "wire.Credential(nil)" {
 		t.Error(got)
+	}
+	if _, err := new(Credential).Open(new(Envelope), nil); !errors.Is(err, ErrMode) {
+		t.Errorf("a zero credential opens a zero envelope: %v", err)
 	}
 	if _, err := NewCredential(apikey.Key{}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("zero key: %v", err)

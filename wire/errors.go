@@ -60,7 +60,7 @@ var (
 	errPDUCut     = malformed("the PDU is cut short")
 	errPDUUnknown = malformed("the PDU's type is unknown")
 	errPDUKind    = malformed("the PDU is of another kind than was expected")
-	errPDUSize    = malformed("the PDU's size is below 8 or beyond the datagram")
+	errPDUSize    = malformed("the PDU's size is beyond the datagram")
 	errBody       = malformed("the PDU's size does not hold its counts and a run of well-formed TLVs")
 	errReportBody = malformed("the report blocks do not fill the PDU in either layout")
 	errLabel      = malformed("the metrics label does not fit its TLV")

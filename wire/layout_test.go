@@ -354,14 +354,15 @@ func TestPDUKind(t *testing.T) {
 
 func TestIndexOutOfRangePanics(t *testing.T) {
 	var v RequestView
-	if err := ParseRequest(craft(1, 1, guardBlock(1, 1, 2, 3, 4, 0), resourceBlock(9, 1000, 100, 1, 0)), &v); err != nil {
+	one, rest := resourceBlock(9, 1000, 100, 1, 0), label(40, 34, strings.Repeat("x", 34))
+	if err := ParseRequest(craft(1, 2, guardBlock(1, 1, 2, 3, 4, 0), one, one, rest), &v); err != nil {
 		t.Fatal(err)
 	}
 	var r ReportView
 	for name, f := range map[string]func(){
-		"guard 1":            func() { v.Guard(1) }, // the bytes of a resource follow it
+		"guard 1":            func() { v.Guard(1) }, // the bytes of resources follow it
 		"guard -1":           func() { v.Guard(-1) },
-		"resource 1":         func() { v.Resource(1) },
+		"resource 2":         func() { v.Resource(2) }, // the bytes of a label follow it
 		"resource -1":        func() { v.Resource(-1) },
 		"no observations":    func() { r.At(0) },
 		"guard of zero view": func() { (&RequestView{}).Guard(0) },

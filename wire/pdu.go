@@ -54,11 +54,11 @@ func parseFrame(pdu []byte, want Kind) (frame, error) {
 		return frame{}, errPDUKind
 	}
 	size := int(binary.LittleEndian.Uint16(pdu[2:]))
-	if size < pduSize || size > len(pdu) {
-		return frame{}, errPDUSize
-	}
 	if size < pduSize+countsSize {
 		return frame{}, errBody
+	}
+	if size > len(pdu) {
+		return frame{}, errPDUSize
 	}
 	return frame{all: pdu, size: size}, nil
 }

@@ -50,7 +50,7 @@ func (v *RequestView) Label() []byte { return v.label }
 func detect(body []byte) (blocks, bool) {
 	var two, one blocks
 	fits2 := two.split(body, Layout2)
-	if fits2 && (len(two.guards) == 0 || two.blank()) {
+	if fits2 && two.blank() {
 		return two, true
 	}
 	fits1 := one.split(body, Layout1)

@@ -47,7 +47,7 @@ func (s *Sealer) next() (*[nonceSize]byte, error) {
 	if s.self != s {
 		return nil, errSealerCopied
 	}
-	if s.used == noncesPerDraw {
+	if s.used >= noncesPerDraw {
 		if err := s.redraw(); err != nil {
 			return nil, err
 		}

@@ -48,6 +48,9 @@ func TestSealerRedrawsAtTheWrap(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	if s.used != 2 {
+		t.Errorf("counts on from %d, so that the next wrap would be missed", s.used)
+	}
 }
 
 // A sealer whose source fails at the wrap seals nothing more, until the source recovers.
