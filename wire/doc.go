@@ -14,8 +14,8 @@
 // AppendRequest, AppendReport and AppendResponse of [Credential] append a whole sealed datagram.
 //
 // The parsers take any bytes, never panic and do work in proportion to the datagram, at most 1200
-// bytes. Neither reading nor writing allocates, on any path, given a buffer of [BufferSize]. What
-// cannot be read is an error of class [ErrMalformed], [ErrMode] or [ErrAuth].
+// bytes. Neither reading nor writing allocates, refusals included, given a buffer of [BufferSize].
+// What cannot be read is an error of class [ErrMalformed], [ErrMode] or [ErrAuth].
 //
 // Nothing in a request names its layout; [ParseRequest] infers it from the lengths. A response is
 // read in its request's layout. Whether a response answers the question, whether a timestamp is

@@ -18,7 +18,8 @@ var (
 	ErrAuth = errors.New("wire: the datagram is not authentic; check that both sides use the same key")
 )
 
-// The errors of building. Like the others they are static and compare with [errors.Is].
+// The errors of building. Compare with [errors.Is]. All but ErrEntropy, which wraps its cause, are
+// static values.
 var (
 	// ErrTooLarge means that a datagram would be longer than [MaxDatagram]: send fewer blocks, or
 	// a shorter label. [RequestSize] and [MaxObservations] tell beforehand.
