@@ -1,0 +1,58 @@
+// Httplimit is an HTTP server whose handler asks for admission before it works: 300
+// requests in any minute for everybody together, and 5 for each client address,
+// decided as one.
+//
+//	WEIR_KEY=… WEIR_DOMAIN=c-7.rl.example.com go run ./examples/httplimit
+package main
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/weirhq/weir"
+)
+
+// limiter lets requests through to next while there are tokens.
+type limiter struct {
+	client *weir.Client
+	next   http.Handler
+	// failOpen lets requests through when there is no decision. The budget is then
+	// unprotected, but an outage of all servers takes nothing else down.
+	failOpen bool
+}
+
+const window = time.Minute
+
+var everybody = weir.Bucket("http", 300, window)
+
+// ServeHTTP answers 429 where a bucket is empty, and 503 where there is no decision.
+func (l *limiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	mine := weir.Bucket("http/"+host, 5, window)
+	d, err := l.client.Acquire(r.Context(), weir.Request{
+		Resources: []weir.Resource{everybody.Take(1), mine.Take(1)},
+		Label:     r.Method,
+	})
+	switch {
+	case err != nil && !l.failOpen:
+		http.Error(w, "no decision", http.StatusServiceUnavailable)
+	case err == nil && !d.Granted():
+		w.Header().Set("Retry-After", strconv.Itoa(int(window/time.Second)))
+		http.Error(w, blame(d), http.StatusTooManyRequests)
+	default:
+		l.next.ServeHTTP(w, r)
+	}
+}
+
+// blame tells the caller whose limit it was, without its numbers.
+func blame(d weir.Decision) string {
+	if !d.Resources()[0].Covered() {
+		return "the service is busy"
+	}
+	return "you are asking too often"
+}
