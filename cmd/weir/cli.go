@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -36,8 +37,10 @@ type stdio struct {
 
 // note tells the user something beside the output, in one line.
 func (s *stdio) note(format string, args ...any) {
+	// Errors of the client begin with the program's name themselves.
+	text := strings.TrimPrefix(redact(fmt.Sprintf(format, args...)), "weir: ")
 	// When standard error is gone there is nowhere left to say so.
-	_, _ = fmt.Fprintln(s.err, "weir: "+redact(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintln(s.err, "weir: "+text)
 }
 
 // run parses and runs one command line and returns the exit status.

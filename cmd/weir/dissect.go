@@ -15,7 +15,7 @@ import (
 
 type dissectCmd struct {
 	keySource
-	Layout int `enum:"0,1,2" default:"0" placeholder:"N" help:"The layout to read responses in, 1 or 2. A response does not say its own: without this flag the first of 2 and 1 that fits is taken."`
+	Layout string `enum:",1,2" default:"" placeholder:"N" help:"The layout to read responses in, 1 or 2. A response does not say its own: without this flag the first of 2 and 1 that fits is taken."`
 }
 
 // Help is the command's long help.
@@ -37,11 +37,22 @@ func (c *dissectCmd) Run(std *stdio) error {
 	if err != nil {
 		return err
 	}
-	d, err := newDissector(key, wire.Layout(c.Layout))
+	d, err := newDissector(key, c.layout())
 	if err != nil {
 		return err
 	}
 	return dissectLines(std, d)
+}
+
+// layout is the flag's, or 0 without it.
+func (c *dissectCmd) layout() wire.Layout {
+	switch c.Layout {
+	case "1":
+		return wire.Layout1
+	case "2":
+		return wire.Layout2
+	}
+	return 0
 }
 
 // dissector takes datagrams apart with one key, or none.

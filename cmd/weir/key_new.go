@@ -64,11 +64,7 @@ func (c *keyNewCmd) issue(std *stdio, entropy io.Reader) (apikey.Key, error) {
 		return apikey.Key{}, usage(err)
 	}
 	if c.Legacy {
-		key, err := apikey.NewLegacy(auth, c.ID, asked, entropy)
-		if err != nil {
-			return apikey.Key{}, usage(err)
-		}
-		return key, nil
+		return issueLegacy(auth, c.ID, asked, entropy)
 	}
 	held, _ := asked.Round()
 	for _, q := range quotas {
@@ -78,6 +74,18 @@ func (c *keyNewCmd) issue(std *stdio, entropy io.Reader) (apikey.Key, error) {
 		}
 	}
 	return apikey.New(auth, c.ID, held, entropy)
+}
+
+// issueLegacy makes a key of the legacy format, which holds any quota but that of
+// the window.
+func issueLegacy(auth apikey.Auth, id uint64, q apikey.Quotas, entropy io.Reader) (apikey.Key, error) {
+	if auth == apikey.AuthNone {
+		return apikey.Key{}, usage(errors.New("--legacy: that format has no mode none; use --auth aes or cookie"))
+	}
+	if q.RateWindow != apikey.DefaultQuotas().RateWindow {
+		return apikey.Key{}, usage(errors.New("--legacy: that format has no rate-window; leave the quota out"))
+	}
+	return apikey.NewLegacy(auth, id, q, entropy)
 }
 
 // authWarning says what a mode does not protect from.
