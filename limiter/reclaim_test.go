@@ -1,0 +1,199 @@
+package limiter
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/weirhq/weir/wire"
+)
+
+// TestRecordSizes keeps the records of buckets to one line of a cache, and 10^7 of them in bounds.
+func TestRecordSizes(t *testing.T) {
+	if n := unsafe.Sizeof(bucket{}); n > 64 {
+		t.Errorf("a bucket is %d bytes", n)
+	}
+	if n := unsafe.Sizeof(segment{}); n > 4096 {
+		t.Errorf("a segment is %d bytes", n)
+	}
+}
+
+// TestReclaim fills an engine, lets everything expire, and lets a trickle of calls take it back: what
+// was taken is used again, and nothing grows.
+func TestReclaim(t *testing.T) {
+	const n = 5000
+	c := testConfig()
+	c.RateBuckets, c.LatencyServices, c.Skew = n, n, 1000
+	r := newRig(t, c)
+	fill := func() {
+		t.Helper()
+		for k := range 6 { // several groups each, over time
+			for i := range n {
+				if v := r.ask(numbered(i, 2000, 1000, 1)); v != Granted {
+					t.Fatalf("bucket %d: %v", i, v)
+				}
+				if k == 0 {
+					r.report(watch{string(rune(i)), 2000, 10, 0}.took(5))
+				}
+			}
+			r.pass(nsPerMs)
+		}
+	}
+	fill()
+	full := r.e.Stats()
+	if full.Buckets != n || full.Trackers < n/2 || full.Groups < 6*n || full.Identities < 6*n || full.Answers < n {
+		t.Fatalf("not full: %+v", full)
+	}
+	r.pass(3000 * nsPerMs)
+	for range full.Identities { // each call does a few steps
+		r.ask()
+	}
+	s := r.e.Stats()
+	if s.Buckets != 0 || s.Groups != 0 || s.Trackers != 0 || s.Samples != 0 {
+		t.Errorf("left over: %+v", s)
+	}
+	if s.Identities > full.Identities || s.Answers > full.Identities+answerPageMax/answerHead {
+		t.Errorf("%d identities and %d answers are left", s.Identities, s.Answers)
+	}
+	if s.Memory > full.Memory {
+		t.Errorf("memory grew from %d to %d bytes", full.Memory, s.Memory)
+	}
+	r.pass(3000 * nsPerMs)
+	for range full.Identities {
+		r.e.Reclaim(r.now, 4)
+	}
+	if s = r.e.Stats(); s.Identities != 0 {
+		t.Errorf("%d identities are left", s.Identities)
+	}
+	fill()
+	if s = r.e.Stats(); s.Memory > full.Memory*101/100 {
+		t.Errorf("a second filling takes %d bytes, the first %d", s.Memory, full.Memory)
+	}
+}
+
+// TestReclaimIsBounded lets very much expire at once: each call takes back a few.
+func TestReclaimIsBounded(t *testing.T) {
+	const n = 5000
+	c := testConfig()
+	c.RateBuckets = n
+	r := newRig(t, c)
+	for i := range n {
+		r.ask(numbered(i, 1000, 10, 1))
+	}
+	r.pass(60_000 * nsPerMs)
+	r.ask(numbered(1, 1000, 10, 1))
+	if gone := n - r.e.Stats().Buckets; gone > stepsPerCall+stepsPerBlock || gone == 0 {
+		t.Errorf("one call took back %d buckets", gone)
+	}
+	if r.e.Reclaim(r.now, 100); n-r.e.Stats().Buckets > 100+stepsPerCall+stepsPerBlock {
+		t.Error("Reclaim did more steps than it was told")
+	}
+	calls := 0
+	for r.e.Reclaim(r.now, 100) {
+		calls++
+	}
+	if s := r.e.Stats(); s.Buckets > 1 || calls > n/50 {
+		t.Errorf("%d buckets are left after %d calls", s.Buckets, calls)
+	}
+}
+
+// TestShrink takes the slabs of buckets and trackers back that were large once.
+func TestShrink(t *testing.T) {
+	r := newRig(t, testConfig())
+	w := watch{"service", 1000, 32, 0}
+	for range 200 {
+		r.ask(take("a", 1000, 1000, 1))
+		r.report(w.took(1))
+		r.pass(1000)
+	}
+	if s := r.e.Stats(); s.Groups != maxGroups || s.Samples != 32 {
+		t.Fatalf("%d groups, %d samples", s.Groups, s.Samples)
+	}
+	for range 30 {
+		r.pass(100 * nsPerMs)
+		r.ask(take("a", 1000, 1000, 1))
+		r.report(w.took(1))
+	}
+	s := r.e.Stats()
+	if s.Groups > 32 || s.Samples > 32 {
+		t.Errorf("10 live consumptions hold %d groups, 10 samples %d", s.Groups, s.Samples)
+	}
+	if r.ask(take("a", 1000, 1000, 0)); r.ans.Rates[0] != 10 {
+		t.Errorf("%d tokens are live, want 10", r.ans.Rates[0])
+	}
+	for range 11 {
+		r.pass(200 * nsPerMs)
+		r.ask()
+	}
+	if s := r.e.Stats(); s.Groups != 0 || s.Samples != 0 || s.Buckets != 0 {
+		t.Errorf("left over: %+v", s)
+	}
+}
+
+// TestWithoutMemory lets a bucket's slab grow no further: it gets coarse and stays strict.
+func TestWithoutMemory(t *testing.T) {
+	for _, items := range []int{0, slabChunk} {
+		b := newEngineBucket(10, 100)
+		b.b.mem.limit = items
+		log := &exactLog{window: 10 * nsPerMs, rate: 100}
+		if items > 0 { // one chunk, of slabs of 4
+			b.take(1, 1)
+			b.take(2, 1)
+			log.add(1, 1)
+			log.add(2, 1)
+		}
+		granted := 0
+		for i := range int64(100_000) {
+			now := 3 + i*7919
+			log.expire(now)
+			if ok, live := b.take(now, 1); ok {
+				granted++
+				log.add(now, 1)
+			} else if live < log.live {
+				t.Fatalf("%d tokens are shown, %d are live", live, log.live)
+			}
+			if log.live > 100 {
+				t.Fatalf("%d tokens are live of 100", log.live)
+			}
+		}
+		if granted < 100 {
+			t.Errorf("with %d items only %d of 100000 are granted", items, granted)
+		}
+	}
+}
+
+// TestWorstCase fills every quota and compares what is held with what was computed.
+func TestWorstCase(t *testing.T) {
+	c := testConfig()
+	c.RateBuckets, c.LatencyServices, c.LatencyBufferSize = 1000, 200, 256
+	c.Identities, c.AnswerBytes, c.DedupTTLMax = 20_000, 1<<20, 2000
+	r := newRig(t, c)
+	for k := range 129 {
+		for i := 0; i < 1000; i += 20 {
+			var blocks []wire.Resource
+			for j := range 20 {
+				blocks = append(blocks, numbered(i+j, 1<<31, 1<<31, 1))
+			}
+			if v := r.send(r.header(), wire.Request{DedupTTL: 2000, Resources: blocks}); v != Granted {
+				t.Fatal(v)
+			}
+		}
+		for i := range 200 {
+			r.report(watch{string(rune('a' + i)), 1 << 31, 256, 0}.took(5), watch{string(rune('a' + i)), 1 << 31, 256, 0}.took(7))
+		}
+		r.pass(3000*nsPerMs + int64(k))
+	}
+	var reads []wire.Resource
+	for i := range 10 {
+		reads = append(reads, numbered(i, 1<<31, 1<<31, 0))
+	}
+	for range 20_000 {
+		r.ask(reads...)
+	}
+	s := r.e.Stats()
+	if s.Groups != 128*1000 || s.Samples != 256*200 || s.Identities != 20_000 {
+		t.Fatalf("not full: %+v", s)
+	}
+	if worst := c.WorstCase(); s.Memory > worst || s.Memory < worst*9/10 {
+		t.Errorf("%d bytes are held, computed were %d", s.Memory, worst)
+	}
+}
