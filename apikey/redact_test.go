@@ -65,8 +65,14 @@ func holders(k apikey.Key) map[string]any {
 		"pointers":           pointers{&k, &k},
 		"embedded":           embedded{k},
 		"containers": containers{
-			[]apikey.Key{k}, [1]apikey.Key{k}, map[string]apikey.Key{"key": k}, k,
-			[]apikey.Key{k}, [1]apikey.Key{k}, map[string]apikey.Key{"key": k}, k,
+			[]apikey.Key{k},
+			[1]apikey.Key{k},
+			map[string]apikey.Key{"key": k},
+			k,
+			[]apikey.Key{k},
+			[1]apikey.Key{k},
+			map[string]apikey.Key{"key": k},
+			k,
 		},
 		"deep": deep{unexported{k}, &unexported{k}, []any{unexported{k}, k}},
 	}
@@ -170,7 +176,7 @@ func TestRedactedForm(t *testing.T) {
 func TestNoSecretSees(t *testing.T) {
 	k := secretKeys(t)[0]
 	for _, shown := range []string{
-		fmt.Sprint(secretBytes), fmt.Sprintf("%x", secretBytes), fmt.Sprintf("%X", secretBytes), fmt.Sprintf("%s", secretBytes),
+		fmt.Sprint(secretBytes), fmt.Sprintf("%x", secretBytes), fmt.Sprintf("%X", secretBytes), string(secretBytes),
 		fmt.Sprintf("%q", secretBytes), fmt.Sprintf("%#v", secretBytes), fmt.Sprintf("% x", secretBytes), fmt.Sprintf("%o", secretBytes),
 		fmt.Sprintf("%b", secretBytes), k.Encode(), strings.ToUpper(k.Encode()), base64.StdEncoding.EncodeToString(secretBytes),
 		fmt.Sprintf("%v", [32]byte(secretBytes)), fmt.Sprintf("%v", struct{ s [32]byte }{[32]byte(secretBytes)}),

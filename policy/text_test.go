@@ -49,7 +49,7 @@ func TestParseRefuses(t *testing.T) {
 		{"newest", "", "no preset"},
 		{"unit=20ms strict-oldest", "", "not of the form"},
 		{"default strict-oldest", "", "not of the form"},
-		{"colour=red", "", "no field"},
+		{"color=red", "", "no field"},
 		{"=1", "", "no field"},
 		{"unit=20ms unit=20ms", "unit", "twice"},
 		{"unit=20", "unit", "no duration"},

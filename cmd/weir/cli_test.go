@@ -145,7 +145,7 @@ func TestFinish(t *testing.T) {
 		{fmt.Errorf("wrapped: %w", usage(errors.New("which?"))), 64, "weir: which?\n"},
 		{statusError{code: exitNoDecision, err: errors.New("weir: nobody answers")}, 2, "weir: nobody answers\n"},
 		{statusError{code: exitFailure}, 1, ""},
-		{errors.New("key rl-aes1qqqqqq and RL-NONE1ABC."), 1, "weir: key rl-aes1[redacted] and rl-NONE1[redacted].\n"},
+		{errors.New("key rl-aes1qqqqqq and RL-NONE1ABC, in upper case"), 1, "weir: key rl-aes1[redacted] and rl-NONE1[redacted], in upper case\n"},
 	} {
 		std, _, errs := testIO("", nil)
 		if got := finish(c.err, std); got != c.status || errs.String() != c.errs {

@@ -30,7 +30,7 @@ end
 complete -c weir -f
 `)
 	for _, n := range nodes {
-		start := fmt.Sprintf("complete -c weir -n '__weir_at \"%s\"'", n.at())
+		start := "complete -c weir -n '__weir_at \"" + n.at() + "\"'"
 		for _, c := range n.commands {
 			fmt.Fprintf(&b, "%s -a %s -d '%s'\n", start, c.name, fishQuoted(c.help))
 		}
