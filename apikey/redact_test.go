@@ -16,9 +16,10 @@ import (
 	"github.com/weirhq/weir/apikey"
 )
 
-// secretBytes are what no output may hold in any notation. The first are ASCII,
-// so that a raw dump of them shows as well.
-var secretBytes = []byte("QZJWXqkvwjzy\x00\x01\x02\x03\xfe\xfd\xfc\xfb0123456789abcdef"[:32])
+// secretBytes are what no output may hold in any notation. Letters show in a raw
+// dump, and none of their groups of four, nor their hexadecimal forms, can be part
+// of a time or a count.
+var secretBytes = []byte("QZJWXqkvwjzy\x00\x01\x0e\x0f\xfe\xfd\xfc\xfbGKLMNPRSTUVY")
 
 // Ways in which a key may sit in other values. Unexported fields matter most:
 // fmt cannot call methods on them and prints what is inside.
