@@ -25,7 +25,8 @@ type Config struct {
 	// source, except in tests and simulations. It is read during calls only.
 	Entropy io.Reader
 	// MaxInFlight bounds the undecided requests, 1 to [MaxInFlightLimit]; zero
-	// means [DefaultMaxInFlight].
+	// means [DefaultMaxInFlight]. The identities of ended ones are kept until their
+	// horizon beside: under r requests a second at most r times the horizon.
 	MaxInFlight int
 	// Domain is where servers are discovered, such as "c-7.rl.example.com". Empty
 	// means that [Core.SetMembership] names them and nothing is looked up.
