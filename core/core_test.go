@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"testing"
@@ -39,7 +40,7 @@ func TestOneQuestionToOneDecision(t *testing.T) {
 	if len(delivery) != 1 || delivery[0].Kind != SendCompletion || delivery[0].Server != serverID(1) {
 		t.Errorf("completion delivery: %+v", delivery)
 	}
-	if string(delivery[0].Payload) != string(sends[0].Payload) {
+	if !bytes.Equal(delivery[0].Payload, sends[0].Payload) {
 		t.Error("completion delivery does not send the same bytes")
 	}
 }

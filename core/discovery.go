@@ -53,15 +53,6 @@ func newDiscoverer(cfg *Config, random *rand.Rand) discoverer {
 	return d
 }
 
-// Refresh wants the servers discovered anew, because none answers or something
-// else tells that they have changed. It happens at once, unless a refresh is
-// running, which then serves, or the last began less than RefreshConfig.Forced
-// and some jitter ago, which is then waited for. A core without a domain has
-// nothing to discover.
-func (c *Core) Refresh(now Time) {
-	c.forceDiscovery(c.advance(now))
-}
-
 // HandleSRV takes the answer to the [EventLookup] with this ID. Nothing of a is
 // kept. An answer that is no longer wanted is ignored.
 func (c *Core) HandleSRV(now Time, id LookupID, a SRVAnswer) {
@@ -134,19 +125,6 @@ func (d *discoverer) noTargets(records int) error {
 	return fmt.Errorf("core: discovery: none of the %d SRV records of %s has a port and a target that begins with s-<server id>", records, d.service)
 }
 
-// deadline returns when the timer has something to do for discovery.
-func (d *discoverer) deadline(now time.Duration) (time.Duration, bool) {
-	switch {
-	case d.service == "":
-		return 0, false
-	case d.running:
-		return d.timeout, true
-	case d.next == -maxMono: // never ran
-		return now, true
-	}
-	return d.next, true
-}
-
 // tickDiscovery runs what is due at t.
 func (c *Core) tickDiscovery(t time.Duration) {
 	d := &c.discovery
@@ -170,30 +148,6 @@ func (c *Core) tickDiscovery(t time.Duration) {
 		}
 	}
 	c.endRefresh(t, nil)
-}
-
-// forceDiscovery is Refresh.
-func (c *Core) forceDiscovery(t time.Duration) {
-	d := &c.discovery
-	if c.closed || d.service == "" || d.running {
-		return
-	}
-	if t >= d.earliest || d.next == -maxMono {
-		c.startRefresh(t)
-		return
-	}
-	d.next = min(d.next, d.earliest)
-}
-
-func (c *Core) startRefresh(t time.Duration) {
-	d := &c.discovery
-	c.stats.Refreshes++
-	d.running = true
-	d.timeout = t + d.refresh.Timeout
-	d.earliest = t + d.jittered(d.refresh.Forced)
-	d.targets, d.hosts, d.open = nil, d.hosts[:0], 0
-	d.ttl, d.skipped, d.failed = 0, Skipped{}, nil
-	d.srv = c.lookUp(LookupSRV, d.service)
 }
 
 // endRefresh makes a membership of what a refresh found, or keeps the last one
@@ -288,27 +242,4 @@ func (d *discoverer) lower(ttl time.Duration) {
 	if ttl > 0 && (d.ttl == 0 || ttl < d.ttl) {
 		d.ttl = ttl
 	}
-}
-
-// interval returns the time from a good refresh to the next.
-func (d *discoverer) interval() time.Duration {
-	if d.ttl == 0 {
-		return d.refresh.Interval
-	}
-	return max(min(d.ttl, d.refresh.Interval), d.refresh.Min)
-}
-
-// backoff returns the time from the latest of some failures in a row to the next
-// try.
-func (d *discoverer) backoff() time.Duration {
-	wait := d.refresh.Backoff
-	for i := 1; i < d.failures && wait < d.refresh.BackoffMax; i++ {
-		wait *= 2
-	}
-	return d.jittered(min(wait, d.refresh.BackoffMax))
-}
-
-// jittered adds up to half as much again.
-func (d *discoverer) jittered(wait time.Duration) time.Duration {
-	return wait + time.Duration(d.random.Int64N(int64(wait/2)+1))
 }

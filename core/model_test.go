@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -377,7 +378,7 @@ func (w *world) compare(t *rapid.T) {
 		if w.m.now >= w.horizon[r] {
 			t.Fatalf("%v of %s at %v, its horizon is %v", s.Kind, r, w.m.now, w.horizon[r])
 		}
-		if string(s.Payload) != string(w.packets[r]) {
+		if !bytes.Equal(s.Payload, w.packets[r]) {
 			t.Fatalf("%v of %s does not send the same bytes", s.Kind, r)
 		}
 		if n := w.sent[fmt.Sprintf("%s %v %v", r, SendReplay, s.To)]; n > w.m.policy.Replays {

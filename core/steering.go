@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SocketID is the runtime's name of a socket. A runtime does not use one again.
 type SocketID uint32
@@ -56,16 +59,12 @@ func (c *Core) advise(t time.Duration, id SocketID) {
 // replaced for reasons of the runtime's own is told the same way.
 func (c *Core) Rebound(now Time, old, replacement SocketID) {
 	t := c.advance(now)
-	kept := c.steering.sockets[:0]
-	for _, s := range c.steering.sockets {
-		gone := s.id == old || s.id == replacement || s.retired && s.until <= t
-		if !gone {
-			kept = append(kept, s)
-		}
-	}
+	c.steering.sockets = slices.DeleteFunc(c.steering.sockets, func(s socketState) bool {
+		return s.id == old || s.id == replacement || s.retired && s.until <= t
+	})
 	// Whatever was asked for out of the old socket ends within a horizon.
 	if old != replacement {
-		kept = append(kept, socketState{id: old, retired: true, until: t + c.timeline.Horizon()})
+		c.steering.sockets = append(c.steering.sockets, socketState{id: old, retired: true, until: t + c.timeline.Horizon()})
 	}
-	c.steering.sockets = append(kept, socketState{id: replacement, until: t + deafness})
+	c.steering.sockets = append(c.steering.sockets, socketState{id: replacement, until: t + deafness})
 }
