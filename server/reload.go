@@ -110,9 +110,8 @@ func (s *Server) use(tenants []Tenant) error {
 	if s.dns != nil {
 		s.dns.setKeyIDs(s.registry.keyIDs())
 	}
-	s.log.Info("tenants in force", "count", ch.tenants, "added", ch.added, "removed", ch.removed)
-	if ch.tenants == 0 {
-		s.log.Warn("there are no tenants: every datagram is dropped")
+	if s.made { // a start that fails later logs nothing but its error
+		s.log.Info("tenants in force", "tenants", ch.tenants, "added", ch.added, "removed", ch.removed)
 	}
 	return nil
 }

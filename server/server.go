@@ -39,6 +39,7 @@ type Server struct {
 	reloading sync.Mutex        // one reload at a time; guards loaded
 	loaded    [sha256.Size]byte // of the text that the current tenants come from
 
+	made    bool // New has succeeded: from here on changes are logged
 	started atomic.Bool
 	ready   atomic.Bool
 	end     chan struct{} // closed by Close
@@ -58,6 +59,7 @@ func New(c Config) (*Server, error) {
 		s.release()
 		return nil, err
 	}
+	s.made = true
 	return s, nil
 }
 
@@ -66,9 +68,6 @@ func (s *Server) prepare() error {
 	start := time.UnixMilli(int64(now.Wall))
 	if err := checkStart(start, buildTime()); err != nil {
 		return err
-	}
-	if clockUnsynchronized() {
-		s.log.Warn("the system says that its clock is not synchronized; run a time service such as chrony, because timestamps and this server's age are told by it")
 	}
 	if err := s.identify(start); err != nil {
 		return err
@@ -141,11 +140,19 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("server: it has run already; make another")
 	}
+	select {
+	case <-s.end:
+		return nil // closed before it ran
+	default:
+	}
 	failed := make(chan error, 2) // DNS and admin
 	var tasks sync.WaitGroup
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.start(background, &tasks, failed)
 	s.ready.Store(true)
+	if clockUnsynchronized() {
+		s.log.Warn("the system says that its clock is not synchronized; run a time service such as chrony, because timestamps and this server's age are told by it")
+	}
 	s.announce()
 
 	var err error
@@ -223,13 +230,11 @@ func (s *Server) drain(failed <-chan error) error {
 }
 
 // Close ends the server at once, whatever it is doing, and does not wait for it:
-// [Server.Run] returns when everything has ended. A server that does not run is
-// released. Close may be called any number of times.
+// [Server.Run] returns when everything has ended, also if it is called only then.
+// Close may be called any number of times.
 func (s *Server) Close() {
 	s.endOnce.Do(func() { close(s.end) })
-	if !s.started.Swap(true) {
-		s.release()
-	}
+	s.release()
 }
 
 // release closes everything that was opened. What was closed before does not mind.

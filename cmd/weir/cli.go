@@ -16,6 +16,7 @@ type cli struct {
 	Key        keyCmd        `cmd:"" help:"Issue and inspect API keys."`
 	Acquire    acquireCmd    `cmd:"" help:"Ask for admission once."`
 	Report     reportCmd     `cmd:"" help:"Report observed latencies."`
+	Serve      serveCmd      `cmd:"" help:"Run an r-server."`
 	DNS        dnsCmd        `cmd:"" name:"dns" help:"Serve the DNS zone in which clients find the servers."`
 	Dissect    dissectCmd    `cmd:"" help:"Take datagrams apart, one in hex a line."`
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`

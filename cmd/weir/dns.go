@@ -41,7 +41,7 @@ Examples:
 
 // Run serves the zone until the context ends.
 func (c *dnsCmd) Run(ctx context.Context, std *stdio) error {
-	log := newLog(std)
+	log := newLog(std, "text")
 	zone, err := dnszone.New(dnszone.Config{
 		Zone: c.Zone, TTL: c.TTL, NameServer: c.NS, NameServerAddrs: c.nsAddrs(),
 		Serial: uint32(time.Now().Unix()), // rises over restarts too
@@ -68,7 +68,7 @@ func (c *dnsCmd) Run(ctx context.Context, std *stdio) error {
 	defer tasks.Wait()
 	defer cancel()
 	tasks.Go(func() { members.Run(ctx) })
-	tasks.Go(func() { onHangup(ctx, members.Reload) })
+	onHangup(ctx, &tasks, members.Reload)
 	log.Info("serving", "dns", server.Addr().String(), "zone", zone.Name(), "members", len(zone.Members()), "serial", zone.Serial())
 	return server.Serve(ctx)
 }

@@ -11,8 +11,18 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks for a clean end; a second one ends at once.
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go endOn(signals, cancel)
 	os.Exit(run(ctx, os.Args[1:], &stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}))
+}
+
+// endOn asks for a clean end at the first signal. A second one ends the process at
+// once, and is not lost however soon it follows.
+func endOn(signals <-chan os.Signal, cancel context.CancelFunc) {
+	<-signals
+	cancel()
+	<-signals
+	os.Exit(exitFailure)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -28,22 +29,29 @@ func (s *supervised) supervise(ctx context.Context, std *stdio) (context.Context
 	return ctx, cancel
 }
 
-// newLog returns the log of a server: one line a message on standard error.
-func newLog(std *stdio) *slog.Logger {
+// newLog returns the log of a server: one line a message on standard error, in
+// format "text" or "json".
+func newLog(std *stdio, format string) *slog.Logger {
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(std.err, nil))
+	}
 	return slog.New(slog.NewTextHandler(std.err, nil))
 }
 
-// onHangup calls f on every SIGHUP until the context ends.
-func onHangup(ctx context.Context, f func()) {
+// onHangup calls f on every SIGHUP until the context ends, in one of the tasks. From
+// its return on, a SIGHUP does not end the process.
+func onHangup(ctx context.Context, tasks *sync.WaitGroup, f func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangup:
-			f()
+	tasks.Go(func() {
+		defer signal.Stop(hangup)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangup:
+				f()
+			}
 		}
-	}
+	})
 }
