@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -150,6 +152,14 @@ func TestFinish(t *testing.T) {
 		std, _, errs := testIO("", nil)
 		if got := finish(c.err, std); got != c.status || errs.String() != c.errs {
 			t.Errorf("finish(%v) = %d and %q, want %d and %q", c.err, got, errs, c.status, c.errs)
+		}
+	}
+}
+
+func TestSignalStatus(t *testing.T) {
+	for sig, want := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
+		if got := signalStatus(sig); got != want {
+			t.Errorf("%v ends with status %d, want %d", sig, got, want)
 		}
 	}
 }

@@ -12,17 +12,13 @@ import (
 
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
+	// Room for two, so that a second signal on the heels of the first is not lost.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go endOn(signals, cancel)
+	go func() {
+		<-signals
+		cancel()
+		os.Exit(signalStatus(<-signals))
+	}()
 	os.Exit(run(ctx, os.Args[1:], &stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}))
-}
-
-// endOn asks for a clean end at the first signal. A second one ends the process at
-// once, and is not lost however soon it follows.
-func endOn(signals <-chan os.Signal, cancel context.CancelFunc) {
-	<-signals
-	cancel()
-	<-signals
-	os.Exit(exitFailure)
 }

@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
 
 // The exit statuses, as the top-level help documents them.
 const (
@@ -31,4 +35,13 @@ func (e statusError) Unwrap() error { return e.err }
 // usage marks an error as one of usage.
 func usage(err error) error {
 	return statusError{code: exitUsage, err: err}
+}
+
+// signalStatus is the exit status of a program that a signal ended at once, as
+// shells count it. The first signal asks for a clean end, the second is this one.
+func signalStatus(sig os.Signal) int {
+	if number, ok := sig.(syscall.Signal); ok {
+		return 128 + int(number)
+	}
+	return exitFailure
 }
