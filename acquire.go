@@ -55,37 +55,44 @@ func (c *Client) Acquire(ctx context.Context, r Request) (Decision, error) {
 	return k.decision, nil
 }
 
-// submit starts the request, after the first discovery if need be.
+// submit starts the request, after the discovery attempt under way if no server
+// is known.
 func (c *Client) submit(ctx context.Context, k *call) error {
-	for {
-		ob := c.getOutbox()
-		now := c.clock()
-		c.mu.Lock()
-		id, err := c.core.Submit(now, &k.request)
-		if err == nil {
-			k.id = id
-			c.calls[id] = k
-		}
-		c.settle(now, ob)
-		attempt, cause := c.discovery.attempt, c.discovery.err
-		c.mu.Unlock()
-		c.flush(ob)
-		if err == nil {
-			return nil
-		}
-		err = translate(err)
-		if !errors.Is(err, ErrNoServers) {
-			return err
-		}
-		if attempt == nil {
-			return noServers(cause)
-		}
-		select {
-		case <-attempt:
-		case <-ctx.Done():
-			return noServers(ctx.Err())
-		}
+	attempt, err := c.trySubmit(k)
+	if attempt == nil {
+		return err
 	}
+	select {
+	case <-attempt:
+	case <-ctx.Done():
+		return noServers(ctx.Err())
+	}
+	_, err = c.trySubmit(k) // waits for no second attempt
+	return err
+}
+
+// trySubmit starts the request, or says why not and, if no server is known,
+// which discovery attempt is under way.
+func (c *Client) trySubmit(k *call) (attempt <-chan struct{}, err error) {
+	ob := c.getOutbox()
+	now := c.clock()
+	c.mu.Lock()
+	id, err := c.core.Submit(now, &k.request)
+	if err == nil {
+		k.id = id
+		c.calls[id] = k
+	}
+	c.settle(now, ob)
+	running, cause := c.discovery.attempt, c.discovery.err
+	c.mu.Unlock()
+	c.flush(ob)
+	if err == nil {
+		return nil, nil
+	}
+	if err = translate(err); errors.Is(err, ErrNoServers) {
+		return running, noServers(cause)
+	}
+	return nil, err
 }
 
 // abandon ends a request that nobody waits for any more. It returns false if the

@@ -143,7 +143,7 @@ func newClient(cfg Config, p platform) (*Client, error) {
 }
 
 // Close ends the client: calls that wait return [ErrClosed], as does every later
-// one, sockets are closed, and lookups are cancelled. It returns when everything
+// one, sockets are closed, and lookups are canceled. It returns when everything
 // that the client started has ended; it is idempotent, and the error is nil.
 func (c *Client) Close() error {
 	ob := c.getOutbox()

@@ -14,6 +14,7 @@ import (
 	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/udp"
+	"github.com/weirhq/weir/policy"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -25,6 +26,26 @@ func testKey(t testing.TB, auth apikey.Auth) apikey.Key {
 		t.Fatal(err)
 	}
 	return key
+}
+
+// patientKey returns a key whose quotas allow any horizon, and patient a policy
+// with a round of a minute: on real sockets and a busy machine no deadline
+// decides a test.
+func patientKey(t testing.TB, auth apikey.Auth) apikey.Key {
+	t.Helper()
+	quotas := apikey.DefaultQuotas()
+	quotas.DedupTTL = 1 << 30
+	key, err := apikey.NewLegacy(auth, 7, quotas, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func patient() policy.Policy {
+	p := policy.StrictOldest()
+	p.Unit = time.Minute
+	return p
 }
 
 // A responder is a scripted r-server: it opens what it receives with package
@@ -240,6 +261,15 @@ func (z *zone) fail(err error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.err = err
+}
+
+// block makes lookups hang until release is called.
+func (z *zone) block() (release func()) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	hold := make(chan struct{})
+	z.hold = hold
+	return func() { close(hold) }
 }
 
 func (z *zone) count() int {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/core"
@@ -20,10 +21,18 @@ type world struct {
 	t       *testing.T
 	net     *udp.Network
 	host    *udp.NetworkHost // the client's
+	stack   udp.Stack        // instead of host, if not nil
 	key     apikey.Key
 	clock   func() core.Time
 	servers []*responder // oldest first
 }
+
+// pass lets virtual time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+// today is what the wall clocks of a world show at first: virtual time begins
+// before the first server ID.
+var today = time.Date(2026, time.August, 1, 0, 0, 0, 0, time.UTC)
 
 // newWorld has n servers, of IDs 1000, 2000, … at 10.0.0.1, 10.0.0.2, …
 func newWorld(t *testing.T, n int) *world {
@@ -33,11 +42,22 @@ func newWorld(t *testing.T, n int) *world {
 		key:   testKey(t, apikey.AuthAES),
 		clock: systemClock(),
 	}
+	w.clock = w.stepped(today.UnixMilli() - time.Now().UnixMilli())
 	w.host = w.net.Host(netip.MustParseAddr("10.0.1.1"), netip.MustParseAddr("fd00::1:1"))
 	for i := range n {
 		w.addServer(i + 1)
 	}
 	return w
+}
+
+// stepped returns the world's clock with the wall clock off by some ms.
+func (w *world) stepped(ms int64) func() core.Time {
+	clock := w.clock
+	return func() core.Time {
+		now := clock()
+		now.Wall += ms
+		return now
+	}
 }
 
 func (w *world) addServer(i int) *responder {
@@ -60,7 +80,11 @@ func (w *world) client(configure ...func(*Config)) *Client {
 			cfg.Servers = append(cfg.Servers, s.member())
 		}
 	}
-	c, err := newClient(cfg, platform{stack: w.host, clock: w.clock, entropy: rand.Reader})
+	var stack udp.Stack = w.host
+	if w.stack != nil {
+		stack = w.stack
+	}
+	c, err := newClient(cfg, platform{stack: stack, clock: w.clock, entropy: rand.Reader})
 	if err != nil {
 		w.t.Fatal(err)
 	}
