@@ -25,6 +25,24 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// TestRoomsExist refuses rows of packages that are gone, which would let a later
+// package of that name in unseen, and rooms that docs/architecture.md lacks.
+func TestRoomsExist(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range Rooms() {
+		dir, below := strings.CutSuffix(pkg, "/...")
+		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(dir))); err != nil {
+			t.Errorf("room %s: %v", pkg, err)
+		}
+		if !below && pkg != "." && !strings.Contains(string(doc), "`"+pkg+"`") {
+			t.Errorf("room %s is not in docs/architecture.md", pkg)
+		}
+	}
+}
+
 // checkFixture checks one file as if it were the package pkg in room r.
 func checkFixture(t *testing.T, name, pkg string, r Room) []Violation {
 	t.Helper()
