@@ -13,6 +13,7 @@ import (
 
 // cli is the command line. Each field is one command in a file of its own.
 type cli struct {
+	Demo       demoCmd       `cmd:"" help:"Watch Weir at work, on this machine, for a moment."`
 	Key        keyCmd        `cmd:"" help:"Issue and inspect API keys."`
 	Acquire    acquireCmd    `cmd:"" help:"Ask for admission once."`
 	Report     reportCmd     `cmd:"" help:"Report observed latencies."`
