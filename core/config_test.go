@@ -144,6 +144,9 @@ func TestSubmitRefuses(t *testing.T) {
 	window.Window = 1<<16 + 1
 	buffer := guard("a", 1)
 	buffer.BufferSize = quotas.LatencyBufferSize + 1
+	atQuota := Request{Guards: []wire.Guard{buffer}, Resources: []wire.Resource{window}}
+	atQuota.Guards[0].BufferSize--
+	atQuota.Resources[0].Window--
 	tests := map[string]struct {
 		layout  wire.Layout
 		request Request
@@ -151,6 +154,7 @@ func TestSubmitRefuses(t *testing.T) {
 	}{
 		"window over the quota":            {2, Request{Resources: []wire.Resource{bucket("x"), window}}, "Resources[1].Window"},
 		"buffer over the quota, layout 1":  {1, Request{Guards: []wire.Guard{guard("a", 1), buffer}}, "Guards[1].BufferSize"},
+		"window and buffer at the quota":   {1, atQuota, ""},
 		"no buffer in layout 2":            {2, Request{Guards: []wire.Guard{buffer}}, ""},
 		"31 guards":                        {2, Request{Guards: fullGuards[:31]}, ""},
 		"32 guards":                        {2, Request{Guards: fullGuards}, "Request"},

@@ -88,6 +88,35 @@ func TestSeenIsOfTheRequest(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesNothing closes a core with a request in flight, one that ended
+// and one whose completion was not read.
+func TestCloseLeavesNothing(t *testing.T) {
+	c := newTestCore(t, 1, nil)
+	for range 3 {
+		if _, err := c.Submit(at(0), askOne()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sends := drainSends(c, at(0))
+	r := newResponder(t, c.cfg.Key)
+	c.HandleDatagram(at(0), 1, r.answer(t, sends[0].Payload, serverID(0), reply{}))
+	drainEvents(c)
+	c.HandleDatagram(at(0), 1, r.answer(t, sends[1].Payload, serverID(0), reply{}))
+	if s := c.Stats(); s.InFlight != 1 || s.Kept != 2 {
+		t.Fatalf("%d in flight, %d kept", s.InFlight, s.Kept)
+	}
+	c.Close(at(0))
+	if events := drainEvents(c); len(events) != 1 || events[0].Completion.Outcome != Granted {
+		t.Errorf("events %+v, want the completion that was decided", events)
+	}
+	if s := c.Stats(); s.InFlight != 0 || s.Kept != 0 {
+		t.Errorf("%d in flight, %d kept", s.InFlight, s.Kept)
+	}
+	if n := len(c.flights.free); n != 3 {
+		t.Errorf("%d of 3 records are free", n)
+	}
+}
+
 // TestResultsLastUntilTheNextPoll reads a completion whose record is used again
 // meanwhile.
 func TestResultsLastUntilTheNextPoll(t *testing.T) {

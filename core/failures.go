@@ -29,7 +29,6 @@ func (c *Core) HandleSendFailure(now Time, ref SendRef, err error) {
 	}
 	c.stats.SendFailures[ref.Kind]++
 	if c.hopeless(t, f) {
-		f.abandoned = true
 		c.finish(t, f, SendFailed, err)
 	}
 }
