@@ -177,7 +177,7 @@ func TestRedactedForm(t *testing.T) {
 func TestNoSecretSees(t *testing.T) {
 	k := secretKeys(t)[0]
 	for _, shown := range []string{
-		fmt.Sprint(secretBytes), fmt.Sprintf("%x", secretBytes), fmt.Sprintf("%X", secretBytes), string(secretBytes),
+		fmt.Sprintf("%d", secretBytes), fmt.Sprintf("%x", secretBytes), fmt.Sprintf("%X", secretBytes), string(secretBytes),
 		fmt.Sprintf("%q", secretBytes), fmt.Sprintf("%#v", secretBytes), fmt.Sprintf("% x", secretBytes), fmt.Sprintf("%o", secretBytes),
 		fmt.Sprintf("%b", secretBytes), k.Encode(), strings.ToUpper(k.Encode()), base64.StdEncoding.EncodeToString(secretBytes),
 		fmt.Sprintf("%v", [32]byte(secretBytes)), fmt.Sprintf("%v", struct{ s [32]byte }{[32]byte(secretBytes)}),
