@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/yamlfile"
 )
 
 // maxFile is the longest members file that is read, in bytes; [MaxRecords]
@@ -39,15 +39,11 @@ type File struct {
 func LoadMembers(path string) (File, error) {
 	data, err := readFile(path)
 	if err != nil {
-		return File{}, fmt.Errorf("dnszone: members file %s: %w", path, err)
+		return File{}, fmt.Errorf("dnszone: %w", yamlfile.InFile(path, err))
 	}
 	f, err := parseMembers(data)
-	var at *placed
-	switch {
-	case errors.As(err, &at):
-		return File{}, fmt.Errorf("dnszone: %s:%d:%d: %s", path, at.line, at.column, at.text)
-	case err != nil:
-		return File{}, fmt.Errorf("dnszone: members file %s: %w", path, err)
+	if err != nil {
+		return File{}, fmt.Errorf("dnszone: %w", yamlfile.InFile(path, err))
 	}
 	return f, nil
 }
@@ -69,198 +65,111 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// placed is an error at a place in the file.
-type placed struct {
-	line, column int // from 1
-	text         string
-}
-
-func (p *placed) Error() string { return fmt.Sprintf("%d:%d: %s", p.line, p.column, p.text) }
-
-func fault(n *yaml.Node, format string, args ...any) error {
-	return &placed{n.Line, n.Column, fmt.Sprintf(format, args...)}
-}
-
 func parseMembers(data []byte) (File, error) {
-	var doc yaml.Node
-	if err := yaml.Load(data, &doc); err != nil {
-		return File{}, syntaxError(data, err)
-	}
-	if len(doc.Content) != 1 {
-		return File{}, errNoDocument
-	}
-	var f File
-	hasMembers := false
-	root := doc.Content[0]
-	err := fields(root, "the file", map[string]func(*yaml.Node) error{
-		"members": func(n *yaml.Node) (err error) {
-			hasMembers = true
-			f.Members, err = members(n)
-			return err
-		},
-		"keys": func(n *yaml.Node) (err error) {
-			f.KeyIDs, err = keyIDs(n)
-			return err
-		},
-	})
-	if err == nil && !hasMembers {
-		err = fault(root, "there is no field `members`; write `members: []` for none")
-	}
+	root, err := yamlfile.Parse(data)
 	if err != nil {
 		return File{}, err
 	}
-	return f, nil
-}
-
-func members(n *yaml.Node) ([]Member, error) {
-	list, err := sequence(n, "`members`")
-	if err != nil {
-		return nil, err
-	}
-	out, seen, records := make([]Member, 0, len(list)), map[ident.ServerID]int{}, 0
-	for _, item := range list {
-		m, err := member(item)
-		if err != nil {
-			return nil, err
-		}
-		if line := seen[m.ID]; line > 0 {
-			return nil, fault(item, "the ID %v is also that of the member in line %d; every server process has its own", m.ID, line)
-		}
-		seen[m.ID] = item.Line
-		h, err := newHost(m)
-		if err != nil {
-			return nil, fault(item, "%s", err)
-		}
-		if records += len(h.ports); records > MaxRecords {
-			return nil, fault(item, "more than %d members (or member ports), which is all that a zone holds", MaxRecords)
-		}
-		out = append(out, m)
-	}
-	return out, nil
-}
-
-func member(n *yaml.Node) (Member, error) {
-	var m Member
-	var hasID bool
-	err := fields(n, "a member", map[string]func(*yaml.Node) error{
-		"id": func(n *yaml.Node) (err error) {
-			hasID = true
-			if m.ID, err = ident.ParseServerID(scalar(n)); err != nil {
-				return fault(n, "`id` is the server's ID, a decimal number of 64 bits; it prints it when it starts")
-			}
-			return nil
-		},
-		"addr": func(n *yaml.Node) (err error) {
-			m.Addrs, err = addrs(n)
-			return err
-		},
+	var d fileDecoder
+	hasMembers := false
+	err = yamlfile.Mapping(root, "the file", []yamlfile.Field{
+		{Name: "members", Decode: func(n *yaml.Node) error {
+			hasMembers = true
+			return yamlfile.Sequence(n, "members", d.member)
+		}},
+		{Name: "keys", Decode: func(n *yaml.Node) error {
+			d.file.KeyIDs = []uint64{} // not nil: an empty list is no key
+			return yamlfile.Sequence(n, "keys", d.key)
+		}},
 	})
 	switch {
 	case err != nil:
-		return Member{}, err
-	case !hasID:
-		return Member{}, fault(n, "the member has no `id`")
-	case len(m.Addrs) == 0:
-		return Member{}, fault(n, "the member has no `addr`")
+		return File{}, err
+	case !hasMembers:
+		return File{}, yamlfile.At(root, "there is no field `members`; write `members: []` for none")
 	}
-	return m, nil
+	return d.file, nil
 }
 
-func addrs(n *yaml.Node) ([]netip.AddrPort, error) {
-	list := []*yaml.Node{n}
-	if resolve(n).Kind == yaml.SequenceNode {
-		list = resolve(n).Content
-	}
-	out := make([]netip.AddrPort, 0, len(list))
-	for _, item := range list {
-		a, err := netip.ParseAddrPort(scalar(item))
-		if err != nil {
-			return nil, fault(item, "`addr` is an IP address with a port, such as 192.0.2.1:29292 or \"[2001:db8::1]:29292\" (or a list of them)")
-		}
-		out = append(out, a)
-	}
-	return out, nil
+// fileDecoder takes in the parts of a members file.
+type fileDecoder struct {
+	file    File
+	records int // SRV records that the members need
 }
 
-func keyIDs(n *yaml.Node) ([]uint64, error) {
-	list, err := sequence(n, "`keys`")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]uint64, 0, len(list)) // not nil: an empty list is no key
-	for _, item := range list {
-		id, err := ident.ParseServerID(scalar(item)) // the same spelling of 64 bits
-		if err != nil {
-			return nil, fault(item, "a key is an API key's ID, a decimal number of 64 bits")
-		}
-		out = append(out, uint64(id))
-	}
-	return out, nil
-}
-
-// fields hands each value of a mapping to the function for its name.
-func fields(n *yaml.Node, what string, known map[string]func(*yaml.Node) error) error {
-	n = resolve(n)
-	if n.Kind != yaml.MappingNode {
-		return fault(n, "%s must be a mapping", what)
-	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		name := n.Content[i]
-		text := scalar(name)
-		f := known[text]
-		if f == nil {
-			return fault(name, "%s has no field %.40q", what, text)
-		}
-		if seen[text] {
-			return fault(name, "the field `%s` is there twice", text)
-		}
-		seen[text] = true
-		if err := f(n.Content[i+1]); err != nil {
+func (d *fileDecoder) member(n *yaml.Node) error {
+	var m Member
+	hasID := false
+	err := yamlfile.Mapping(n, "a member", []yamlfile.Field{
+		{Name: "id", Decode: func(n *yaml.Node) (err error) {
+			hasID = true
+			m.ID, err = number(n, "id", "the server's ID, which it logs when it starts")
 			return err
+		}},
+		{Name: "addr", Decode: func(n *yaml.Node) error {
+			if n.Kind == yaml.SequenceNode || n.Kind == yaml.AliasNode && n.Alias.Kind == yaml.SequenceNode {
+				return yamlfile.Sequence(n, "addr", m.endpoint)
+			}
+			return m.endpoint(n)
+		}},
+	})
+	switch {
+	case err != nil:
+		return err
+	case !hasID:
+		return yamlfile.At(n, "the member has no `id`")
+	case len(m.Addrs) == 0:
+		return yamlfile.At(n, "the member has no `addr`")
+	}
+	return d.add(n, m)
+}
+
+// add checks a member by itself and beside those before it.
+func (d *fileDecoder) add(n *yaml.Node, m Member) error {
+	for _, other := range d.file.Members {
+		if other.ID == m.ID {
+			return yamlfile.At(n, "a member above has the ID %v too; every server process has its own", m.ID)
 		}
 	}
+	h, err := newHost(m)
+	if err != nil {
+		return yamlfile.At(n, "%s", err)
+	}
+	if d.records += len(h.ports); d.records > MaxRecords {
+		return yamlfile.At(n, "more than %d members (or member ports), which is all that a zone holds", MaxRecords)
+	}
+	d.file.Members = append(d.file.Members, m)
 	return nil
 }
 
-func sequence(n *yaml.Node, what string) ([]*yaml.Node, error) {
-	if r := resolve(n); r.Kind == yaml.SequenceNode {
-		return r.Content, nil
+func (m *Member) endpoint(n *yaml.Node) error {
+	text, err := yamlfile.Text(n, "addr")
+	if err != nil {
+		return err
 	}
-	return nil, fault(n, "%s must be a list", what)
+	a, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return yamlfile.At(n, "`addr` is an IP address with a port, such as 192.0.2.1:29292 or \"[2001:db8::1]:29292\", or a list of them")
+	}
+	m.Addrs = append(m.Addrs, a)
+	return nil
 }
 
-// scalar returns a scalar's text as it is written, "" for anything else.
-func scalar(n *yaml.Node) string {
-	if r := resolve(n); r.Kind == yaml.ScalarNode {
-		return r.Value
-	}
-	return ""
+func (d *fileDecoder) key(n *yaml.Node) error {
+	id, err := number(n, "keys", "a list of API key IDs")
+	d.file.KeyIDs = append(d.file.KeyIDs, uint64(id))
+	return err
 }
 
-func resolve(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode && n.Alias != nil {
-		return n.Alias
+// number reads a decimal number of 64 bits, which server IDs and key IDs are.
+func number(n *yaml.Node, field, meaning string) (ident.ServerID, error) {
+	text, err := yamlfile.Text(n, field)
+	if err != nil {
+		return 0, err
 	}
-	return n
-}
-
-var errNoDocument = errors.New("it is empty; write `members: []` for none")
-
-// syntaxError gives an error of the YAML library its place.
-func syntaxError(data []byte, err error) error {
-	var one *yaml.LoadError
-	if !errors.As(err, &one) {
-		return fmt.Errorf("not YAML: %w", err)
+	id, err := ident.ParseServerID(text)
+	if err != nil {
+		return 0, yamlfile.At(n, "`%s` is %s, in decimal and without leading zeros", field, meaning)
 	}
-	text := strings.TrimPrefix(one.Message, "yaml: ")
-	if strings.HasPrefix(text, "no documents") {
-		return errNoDocument
-	}
-	line, column := one.Mark.Line, one.Mark.Column
-	if line == 0 { // only an offset is known
-		before := string(data[:min(max(one.Mark.Index, 0), len(data))])
-		line, column = 1+strings.Count(before, "\n"), len(before)-strings.LastIndexByte(before, '\n')
-	}
-	return &placed{line, column, "not YAML: " + text}
+	return id, nil
 }
