@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,7 +58,7 @@ func TestSafeLabelIsSafe(t *testing.T) {
 				t.Fatalf("%q does not print", got)
 			}
 		}
-		if again := appendSafeLabel(nil, got); string(again) != string(got) {
+		if again := appendSafeLabel(nil, got); !bytes.Equal(again, got) {
 			t.Fatalf("%q made safe again is %q", got, again)
 		}
 	})

@@ -320,8 +320,12 @@ func TestQuotaChanges(t *testing.T) {
 		asked string
 		want  limiter.Verdict
 	}{
-		{2, "a", limiter.Granted}, {2, "b", limiter.Granted}, {2, "c", limiter.Rejected},
-		{1, "b", limiter.Granted}, {1, "c", limiter.Rejected}, {4, "c", limiter.Granted},
+		{2, "a", limiter.Granted},
+		{2, "b", limiter.Granted},
+		{2, "c", limiter.Rejected},
+		{1, "b", limiter.Granted},
+		{1, "c", limiter.Rejected},
+		{4, "c", limiter.Granted},
 	} {
 		if _, err := w.registry.set(clock.Now(), with(step.quota)); err != nil {
 			t.Fatal(err)

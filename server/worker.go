@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -52,9 +53,9 @@ func (w *worker) handle(now limiter.Time, from netip.AddrPort, datagram []byte) 
 		return w.drop(nil, dropUnknownKey)
 	}
 	pdu, key, err := t.open(e, &w.scratch)
-	switch err {
-	case nil:
-	case wire.ErrMode:
+	switch {
+	case err == nil:
+	case errors.Is(err, wire.ErrMode):
 		return w.drop(t, dropMode)
 	default:
 		return w.drop(t, dropAuth)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -171,7 +172,7 @@ func TestReportVectors(t *testing.T) {
 			}
 			trackers := make(map[string]bool)
 			for _, o := range v.Observations {
-				trackers[fmt.Sprint(o.Tracker, o.TTL, o.MaxSamples, o.BufferSize, o.MinSamples)] = true
+				trackers[fmt.Sprint(string(o.Tracker), o.TTL, o.MaxSamples, o.BufferSize, o.MinSamples)] = true
 			}
 			if n := state.stats().Trackers; n != len(trackers) {
 				t.Errorf("%d trackers are live, want %d", n, len(trackers))
@@ -187,7 +188,7 @@ func TestLayoutTraps(t *testing.T) {
 		w := newWorker(t, newFakeClock(), workerRules(), Tenant{Keys: []apikey.Key{key}})
 		c := newClient(t, key)
 		// In none mode a datagram is a header, four bytes and the PDU.
-		datagram := append(c.request(&wire.Request{Layout: wire.Layout2, DedupTTL: 60})[:44:44], v.PDU...)
+		datagram := slices.Concat(c.request(&wire.Request{Layout: wire.Layout2, DedupTTL: 60})[:44], v.PDU)
 		answer := w.ask(datagram)
 		if v.Kind == "report" {
 			if n := w.registry.tenants()[3].state.counts.verdicts[limiter.Observed].Load(); n != 1 || answer != nil {

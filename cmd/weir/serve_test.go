@@ -58,7 +58,8 @@ func serve(t *testing.T, tenants string, args ...string) (s *served, path string
 		}
 		_ = s.cmd.Wait() // what the test did not ask for does not matter
 	})
-	return s, path, s.await(t, "serving")
+	serving = s.await(t, "serving")
+	return s, path, serving
 }
 
 // await returns the next line of the log with this message.
