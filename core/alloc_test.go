@@ -48,6 +48,7 @@ type driver struct {
 	now     time.Duration
 	step    time.Duration // of a cycle
 	request Request
+	oldest  ident.ServerID
 	out     Send
 	answer  []byte
 	event   Event
@@ -60,7 +61,7 @@ func newDriver(tb testing.TB, auth apikey.Auth, records int) *driver {
 		cfg.Entropy = &counter{}
 		cfg.Policy = policy.StrictOldest()
 	})
-	d := &driver{tb: tb, c: c, request: *askOne(), answer: make([]byte, 0, wire.MaxDatagram)}
+	d := &driver{tb: tb, c: c, request: *askOne(), oldest: serverID(0), answer: make([]byte, 0, wire.MaxDatagram)}
 	d.step = c.Timeline().Horizon() / time.Duration(records)
 	d.out.Payload = make([]byte, 0, wire.MaxDatagram)
 	for range 2 * records {
@@ -97,7 +98,7 @@ func (d *driver) cycle() {
 	d.now += d.step
 	d.c.HandleTimer(at(d.now))
 	d.submit()
-	if v := d.c.HandleDatagram(at(d.now), 1, echo(d.answer, serverID(0))); v != DatagramCounted {
+	if v := d.c.HandleDatagram(at(d.now), 1, echo(d.answer, d.oldest)); v != DatagramCounted {
 		d.tb.Fatal(v)
 	}
 	if n := d.drain(); n != 1 {
