@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"syscall"
 
 	"github.com/weirhq/weir/internal/demo"
@@ -54,10 +54,13 @@ func (c *demoCmd) Run(ctx context.Context, std *stdio) error {
 	return err
 }
 
-// commandName is how the user calls this program: "go run" keeps it where nobody
-// could call it.
+// goRun matches where "go run" keeps the program, in a temporary directory or in
+// the build cache, which are no places to call it from.
+var goRun = regexp.MustCompile(`/go-build\d+/.*/exe/|/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$`)
+
+// commandName is how the user calls this program.
 func commandName(binary string) string {
-	if strings.Contains(filepath.ToSlash(binary), "/go-build") {
+	if goRun.MatchString(filepath.ToSlash(binary)) {
 		return "go run ./cmd/weir"
 	}
 	return "weir"

@@ -17,6 +17,7 @@ type dnsCmd struct {
 	NS           string        `name:"ns" placeholder:"NAME" help:"Host that the NS record names (ns in the zone)."`
 	NSAddr       []netip.Addr  `name:"ns-addr" placeholder:"IP" help:"Address of that host, when it is in the zone; may be repeated (the address listened on)."`
 	ResponseRate int           `default:"200" placeholder:"N" help:"Answers a second over UDP to one source prefix, 0 for no limit (${default}); loopback is not limited."`
+	LogFormat    string        `enum:"text,json" default:"text" placeholder:"FORMAT" help:"Log in text (the default) or json, to standard error."`
 	supervised
 }
 
@@ -41,7 +42,7 @@ Examples:
 
 // Run serves the zone until the context ends.
 func (c *dnsCmd) Run(ctx context.Context, std *stdio) error {
-	log := newLog(std, "text")
+	log := newLog(std, c.LogFormat)
 	zone, err := dnszone.New(dnszone.Config{
 		Zone: c.Zone, TTL: c.TTL, NameServer: c.NS, NameServerAddrs: c.nsAddrs(),
 		Serial: uint32(time.Now().Unix()), // rises over restarts too

@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/server"
 )
 
-// served is a `weir serve` process.
+// served is a `weir serve` or `weir dns` process.
 type served struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -28,8 +28,16 @@ func serve(t *testing.T, tenants string, args ...string) (s *served, path string
 	if err := os.WriteFile(path, []byte(tenants), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--tenants", path, "--log-format", "json", "--exit-with-stdin"}, args...)
-	s = &served{cmd: exec.Command("weir", args...), lines: make(chan map[string]any, 100)}
+	s = startServed(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--tenants", path}, args...)...)
+	serving = s.await(t, "serving")
+	return s, path, serving
+}
+
+// startServed starts a command that serves until it is stopped.
+func startServed(t *testing.T, args ...string) *served {
+	t.Helper()
+	args = append(args, "--log-format", "json", "--exit-with-stdin")
+	s := &served{cmd: exec.Command("weir", args...), lines: make(chan map[string]any, 100)}
 	stdin, err := s.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +66,7 @@ func serve(t *testing.T, tenants string, args ...string) (s *served, path string
 		}
 		_ = s.cmd.Wait() // what the test did not ask for does not matter
 	})
-	serving = s.await(t, "serving")
-	return s, path, serving
+	return s
 }
 
 // await returns the next line of the log with this message.

@@ -122,6 +122,7 @@ func (s *stage) perform(ctx context.Context) error {
 	if s.cfg.Keep {
 		return s.keep(ctx)
 	}
+	s.tell(Farewell{})
 	return nil
 }
 

@@ -93,11 +93,13 @@ type (
 	}
 	// Checked tells of a promise.
 	Checked Check
-	// Summary is the last event of a demo whose acts were all played.
+	// Summary sums up a demo whose acts were all played.
 	Summary struct {
 		Result *Result
 		Wait   time.Duration // the policy's for the oldest server alone
 	}
+	// Farewell is the last event of a demo that ends by itself.
+	Farewell struct{}
 	// Keeping tells that the servers stay, and how to reach them.
 	Keeping struct {
 		KeyFile, Domain, Resolver string
@@ -121,4 +123,5 @@ func (Removed) event()     {}
 func (Dropped) event()     {}
 func (Checked) event()     {}
 func (Summary) event()     {}
+func (Farewell) event()    {}
 func (Keeping) event()     {}

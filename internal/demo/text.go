@@ -57,6 +57,8 @@ func (t *Text) Tell(e Event) {
 		t.checked(Check(e))
 	case Summary:
 		t.summary(e)
+	case Farewell:
+		t.farewell()
 	case Keeping:
 		t.keeping(e)
 	}
@@ -212,6 +214,9 @@ func (t *Text) summary(e Summary) {
 			t.line("  %s %s (%s)", t.mark(red, "FAILED"), c.Promise, c.Got)
 		}
 	}
+}
+
+func (t *Text) farewell() {
 	t.line("")
 	t.line("%s", t.mark(bold, "Try next"))
 	width := len(t.command) + len(" key new --id 7 --out shop.key  ")
@@ -237,7 +242,8 @@ func (t *Text) keeping(e Keeping) {
 		t.line(`    $env:WEIR_DOMAIN = "%s"`, e.Domain)
 		t.line(`    $env:WEIR_RESOLVER = "%s"`, e.Resolver)
 	} else {
-		t.line(`    export WEIR_KEY="$(cat '%s')" WEIR_DOMAIN=%s WEIR_RESOLVER=%s`, e.KeyFile, e.Domain, e.Resolver)
+		t.line(`    export WEIR_KEY="$(cat '%s')"`, e.KeyFile)
+		t.line(`    export WEIR_DOMAIN=%s WEIR_RESOLVER=%s`, e.Domain, e.Resolver)
 	}
 	t.line("    %s acquire --bucket checkout=5/1m", t.command)
 	t.line("")

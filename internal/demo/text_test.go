@@ -83,7 +83,9 @@ func story(system string, kept, keep bool) []Event {
 		ActBegins{ActSummary},
 		Summary{result, 20 * time.Millisecond},
 	}
-	if keep {
+	if !keep {
+		events = append(events, Farewell{})
+	} else {
 		events = append(events, Keeping{"/tmp/weir-demo-1/demo.key", "c-7.rl.test", "127.0.0.1:40003", []ChildServes{b, {Name: "C", PID: 104, Addr: "127.0.0.1:40004", ID: 506476490000000}}})
 	}
 	return events
