@@ -147,7 +147,14 @@ func TestDrops(t *testing.T) {
 			t.Errorf("%s: a dropped datagram is remembered", tt.name)
 		}
 	}
-	r := newRig(t, c)
+	r := newRig(t, testConfig())
+	for ahead, want := range map[uint64]Verdict{5000: Granted, 5001: DropStale} { // the default skew
+		h := r.header()
+		h.Timestamp += ahead
+		if got := r.send(h, wire.Request{}); got != want {
+			t.Errorf("%d ms ahead: %v, want %v", ahead, got, want)
+		}
+	}
 	h := r.header()
 	v := requestView(t, fine)
 	v.DedupTTL = 0 // our own client cannot build it
@@ -249,5 +256,33 @@ func TestAnswerGone(t *testing.T) {
 	}
 	if r.ask(take("a", 1000, 1000, 0)); int(r.ans.Rates[0]) != n+1 {
 		t.Errorf("%d tokens are consumed, want %d", r.ans.Rates[0], n+1)
+	}
+}
+
+// TestExpiredIsNotDegraded makes room by an identity whose time is over, behind others in the same
+// slot of the wheel, and does not count that as degraded.
+func TestExpiredIsNotDegraded(t *testing.T) {
+	c := testConfig()
+	c.Identities, c.Skew = 40, 1000
+	r := newRig(t, c)
+	slot := uint64(wallStart+wheelSlots) / wheelSlots * wheelSlots
+	for i := range uint64(40) {
+		h := r.header()
+		h.Timestamp = slot + wheelSlots - 1 - 60 // spent at the slot's end
+		if i >= 20 {
+			h.Timestamp = slot + 1 - 60 // at its beginning
+		}
+		if v := r.send(h, wire.Request{}); v != Granted {
+			t.Fatal(v)
+		}
+	}
+	r.now.Wall = slot + wheelSlots/2 + 1000 // half of them are over
+	for range 21 {
+		if v := r.ask(); v != Granted {
+			t.Fatal(v)
+		}
+	}
+	if s := r.e.Stats(); s.Degraded != 1 || s.Identities != 40 {
+		t.Errorf("%d degraded of %d, want 1 of 40", s.Degraded, s.Identities)
 	}
 }

@@ -120,16 +120,21 @@ func TestEngineAgainstModel(outer *testing.T) {
 		c.Seed[0] = 1
 		two := newRig(outer, c)
 		f := &traffic{c: m.c, spent: map[uint64]bool{}}
-		now := Time{Mono: 5, Wall: wallStart}
+		now := Time{Mono: 60 * nsPerMs, Wall: wallStart}
 		var ans [2]wire.Answer
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
-			passed := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 5*nsPerMs), rapid.Int64Range(0, 300*nsPerMs)).Draw(t, "passed")
+			passed := rapid.OneOf(
+				rapid.SampledFrom([]int64{0, 1, nsPerMs, 10 * nsPerMs, 20*nsPerMs - 1, 40 * nsPerMs, 50 * nsPerMs, 100 * nsPerMs}),
+				rapid.Int64Range(0, 5*nsPerMs), rapid.Int64Range(0, 300*nsPerMs),
+			).Draw(t, "passed")
 			now.Mono += passed
 			now.Wall += uint64(passed / nsPerMs)
 			if rapid.IntRange(0, 19).Draw(t, "jump") == 0 {
 				now.Wall += rapid.Uint64Range(0, 200).Draw(t, "by")
 			}
 			s := f.draw(t, now)
+			now := now // two workers may hand in their readings in another order
+			now.Mono -= rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 60*nsPerMs)).Draw(t, "back")
 			// What the calls' small steps have left; the model forgets at once.
 			for one.e.Reclaim(now, 1000) || two.e.Reclaim(now, 1000) {
 			}

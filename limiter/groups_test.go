@@ -42,7 +42,7 @@ func run(p pattern, w window) (v verdictOf) {
 			got += uint64(d.tokens)
 			granted.add(now, d.tokens)
 		}
-		if len(granted.times) > maxGroups {
+		if len(granted.times) > 128 {
 			merged = now + window
 		}
 		switch {

@@ -3,8 +3,8 @@ package limiter
 // How much work a call does for what has expired: enough that the backlog shrinks however much a
 // call adds, and little enough that no call is long.
 const (
-	// A bucket or tracker is passed by the wheel at most once a level, an identity three times: its
-	// time is less than 2^18 ms away.
+	// A bucket or tracker is passed by the wheel at most once a level, an identity three times unless
+	// the skew is minutes.
 	stepsPerBlock = 8
 	stepsPerCall  = 8
 	// lastResort is how many records a call looks at before it says that a table is full.
@@ -15,8 +15,9 @@ const (
 	samplesAStep = 16
 )
 
-// Reclaim takes back what has expired, at most steps records. It returns false when nothing more has.
-// Every decision does some of this; a server calls it for tenants that ask nothing.
+// Reclaim takes back what has expired, at most steps records of each kind. It returns false when
+// nothing more has. Every decision does some of this; call it for a tenant that asks nothing, whose
+// memory would wait for its next request.
 func (e *Engine) Reclaim(now Time, steps int) (more bool) {
 	e.advance(now)
 	left := e.reclaim(steps, steps, steps)

@@ -123,7 +123,7 @@ func (t *table) split(tag uint32) {
 	entries := old.slots
 	*old = segment{depth: old.depth + 1}
 	low, high := old, &segment{depth: old.depth}
-	for _, s := range entries {
+	for _, s := range &entries {
 		switch {
 		case s.record == 0:
 		case s.tag<<(old.depth-1)>>31 == 0:

@@ -186,7 +186,8 @@ func (t *trackers) insert(r *tracker, now int64, latency uint32) {
 	r.by = 0
 }
 
-// expire forgets samples whose time is over, at most so many.
+// expire forgets samples whose time is over, at most so many. Each costs O(log n) once in its life, all
+// of them together nothing; while calls come, the wheel takes them a few at a time.
 func (t *trackers) expire(r *tracker, now int64, most int) {
 	ttl := r.key.ttlNs()
 	if r.count == 0 || now-r.oldest < ttl {

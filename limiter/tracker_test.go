@@ -121,7 +121,9 @@ func TestTrackerAgainstSort(t *testing.T) {
 		values := rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()) // many equal ones, and any
 		now := int64(0)
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
-			now += rapid.OneOf(rapid.Int64Range(0, 2), rapid.Int64Range(0, plain.ttl/8), rapid.Int64Range(0, plain.ttl+1)).Draw(t, "passed")
+			now += rapid.OneOf(
+				rapid.Int64Range(0, 2), rapid.Int64Range(0, plain.ttl/8), rapid.Int64Range(plain.ttl-3, plain.ttl+1),
+			).Draw(t, "passed")
 			if rapid.IntRange(0, 4).Draw(t, "report") > 0 {
 				latency := values.Draw(t, "latency")
 				if !tr.observe(&key, now, latency) {
@@ -242,7 +244,17 @@ func TestTrackerRules(t *testing.T) {
 	if v := r.send(r.header(), wire.Request{Guards: []wire.Guard{w.below(21)}, Resources: []wire.Resource{bucket}}); v != Granted {
 		t.Errorf("the bucket was charged by a rejected request: %v", v)
 	}
-	// Samples are forgotten after the TTL, and the tracker with the last.
+	// Samples are forgotten after the TTL one by one, and the tracker with the last.
+	r.pass(1)
+	late := watch{"service", 1000, 100, 1}
+	r.report(late.took(7))
+	r.pass(1)
+	r.report(late.took(9))
+	r.pass(1000*nsPerMs - 1)
+	if got := r.guard(late.below(5)); got != 9 {
+		t.Errorf("at the first sample's TTL the estimate is %d, want 9", got)
+	}
+	r.report(w.took(30), w.took(10), w.took(20))
 	r.pass(1000*nsPerMs - 1)
 	if got := r.guard(w.below(5)); got != 20 {
 		t.Errorf("just before the TTL the estimate is %d, want 20", got)
