@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/miekg/dns"
@@ -26,7 +27,9 @@ const (
 // as an IP literal with or without a port (53): "127.0.0.1:5353", "::1",
 // "[2001:db8::1]:53". It asks over UDP with EDNS0, over TCP where an answer is
 // truncated, and the next server where one is silent for two seconds, refuses
-// or fails; it goes over the list twice. Between one and eight servers.
+// or fails; it goes over the list twice. The next question begins with the
+// server behind the one that failed, so that a dead one is waited for once and
+// not in every question. Between one and eight servers.
 func NewDNS(servers ...string) (Resolver, error) {
 	if len(servers) == 0 || len(servers) > maxServers {
 		return nil, fmt.Errorf("discovery: %d resolver addresses given; give between 1 and %d", len(servers), maxServers)
@@ -56,12 +59,13 @@ func parseResolver(s string) (string, error) {
 	return a.String(), nil
 }
 
-// dnsResolver asks fixed servers. It is immutable, so concurrent use is free.
+// dnsResolver asks fixed servers. Only first ever changes.
 type dnsResolver struct {
 	servers  []string // host:port
 	timeout  time.Duration
 	attempts int
 	grace    time.Duration
+	first    atomic.Uint32 // which server a question begins with
 }
 
 func (r *dnsResolver) LookupSRV(ctx context.Context, name string) ([]SRV, time.Duration, error) {

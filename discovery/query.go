@@ -55,11 +55,17 @@ func checkQuestion(name string) error {
 }
 
 // ask goes over the servers until one gives a usable message: an answer, or a
-// word that there is none.
+// word that there is none. It begins with the one that the last failure left in
+// front: a refresh asks several questions one after the other, and waiting in
+// each for the same dead server would cost more time than a refresh has.
 func (r *dnsResolver) ask(ctx context.Context, name string, qtype uint16) (*dns.Msg, string, error) {
-	failures := make([]error, len(r.servers))
+	n := uint32(len(r.servers))
+	first := r.first.Load()
+	failures := make([]error, n)
 	for range r.attempts {
-		for i, server := range r.servers {
+		for k := range n {
+			i := (first + k) % n
+			server := r.servers[i]
 			m, err := r.try(ctx, server, name, qtype)
 			if err == nil {
 				return m, server, nil
@@ -68,6 +74,7 @@ func (r *dnsResolver) ask(ctx context.Context, name string, qtype uint16) (*dns.
 				return nil, "", fmt.Errorf("given up while asking %s: %w", server, context.Cause(ctx))
 			}
 			failures[i] = fmt.Errorf("%s: %w", server, err)
+			r.first.CompareAndSwap(i, (i+1)%n)
 		}
 	}
 	return nil, "", fmt.Errorf("no DNS server answered (each asked %d times); check the resolver addresses, and that UDP and TCP reach them: %w",

@@ -76,6 +76,38 @@ func truncated(then script) script {
 	}
 }
 
+// A server that fails is asked once, not once in every question of a refresh.
+func TestLaterQuestionsBeginBehindAFailure(t *testing.T) {
+	var asked atomic.Int32
+	bad := fakeServer(t, func(q *dns.Msg, tcp bool) [][]byte {
+		asked.Add(1)
+		return failing(dns.RcodeServerFailure)(q, tcp)
+	})
+	down := atomic.Bool{}
+	fine := fakeServer(t, func(q *dns.Msg, tcp bool) [][]byte {
+		if down.Load() {
+			return failing(dns.RcodeRefused)(q, tcp)
+		}
+		return answering(everything)(q, tcp)
+	})
+	r := resolverAt(bad, fine)
+	if _, _, err := r.LookupSRV(t.Context(), "x.test"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, _, err := r.LookupAddrs(t.Context(), "x.test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the failing server was asked %d times in 4 lookups", n)
+	}
+	down.Store(true)
+	if _, _, err := r.LookupSRV(t.Context(), "x.test"); err == nil || asked.Load() != 2 {
+		t.Errorf("%v; the first server was asked %d times once the second fails too", err, asked.Load())
+	}
+}
+
 func TestEveryServerIsNamed(t *testing.T) {
 	a, b := fakeServer(t, failing(dns.RcodeRefused)), fakeServer(t, failing(dns.RcodeServerFailure))
 	_, _, err := resolverAt(a, b).LookupSRV(t.Context(), "x.test")

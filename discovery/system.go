@@ -17,8 +17,8 @@ import (
 
 const (
 	resolvConf       = "/etc/resolv.conf"
-	maxSystemServers = 3 // what the C library takes of resolv.conf
-	maxTimeout       = 30 * time.Second
+	maxSystemServers = 3               // what the C library takes of resolv.conf
+	maxTimeout       = 5 * time.Second // a client gives a whole refresh 10 s
 	maxAttempts      = 5
 )
 
