@@ -2,6 +2,7 @@ package weir
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -109,7 +110,7 @@ func newClient(cfg Config, p platform) (*Client, error) {
 		resolver:     cfg.Resolver,
 		logger:       cfg.Logger,
 		layout:       cfg.Layout,
-		socketBuffer: cfg.SocketBuffer,
+		socketBuffer: cmp.Or(cfg.SocketBuffer, 1<<20),
 		core:         state,
 		calls:        make(map[core.RequestID]*call),
 		armed:        never,
@@ -185,6 +186,9 @@ func (c *Client) settle(now core.Time, ob *outbox) {
 	}
 	for c.core.PollEvent(&ob.event) {
 		c.handle(&ob.event, ob)
+	}
+	if c.arrived.Load() > 0 {
+		return // who has arrived fires what is due, and arms the timer after that
 	}
 	if at, ok := c.core.Deadline(); ok && at < c.armed {
 		c.armed = at

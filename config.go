@@ -49,7 +49,8 @@ type Config struct {
 	// defaults.
 	Limits core.Limits
 	// SocketBuffer is the size in bytes of the kernel's receive buffer of each
-	// socket; 0 leaves the system's default.
+	// socket; 0 means 1 MiB. The kernel may give less without saying so. It holds
+	// the answers to what is in flight, about 1 KiB each.
 	SocketBuffer int
 	// Logger gets what happens to discovery and sockets; nil means no log. It is
 	// never given a secret, and nothing for a request.
@@ -67,7 +68,7 @@ func (cfg *Config) core() (core.Config, []core.Server, error) {
 		return core.Config{}, nil, err
 	}
 	if cfg.SocketBuffer < 0 {
-		return core.Config{}, nil, &ConfigError{"SocketBuffer", "it is negative; 0 is the system's default"}
+		return core.Config{}, nil, &ConfigError{"SocketBuffer", "it is negative; give a size in bytes, or 0 for 1 MiB"}
 	}
 	servers := make([]core.Server, len(cfg.Servers))
 	for i, s := range cfg.Servers {

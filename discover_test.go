@@ -26,9 +26,11 @@ func discoverable(t *testing.T, n int, ttl time.Duration) (*world, *zone) {
 	return w, z
 }
 
-func (w *world) members() []discovery.Server {
+func (w *world) members() []discovery.Server { return memberList(w.servers...) }
+
+func memberList(servers ...*responder) []discovery.Server {
 	var members []discovery.Server
-	for _, s := range w.servers {
+	for _, s := range servers {
 		members = append(members, s.member())
 	}
 	return members

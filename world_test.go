@@ -30,9 +30,9 @@ type world struct {
 // pass lets virtual time pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// today is what the wall clocks of a world show at first: virtual time begins
-// before the first server ID.
-var today = time.Date(2026, time.August, 1, 0, 0, 0, 0, time.UTC)
+// today is what the wall clocks of a world show at first: virtual time begins before
+// the first server ID, and before this program was built.
+var today = time.Date(2050, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // newWorld has n servers, of IDs 1000, 2000, … at 10.0.0.1, 10.0.0.2, …
 func newWorld(t *testing.T, n int) *world {
@@ -76,9 +76,7 @@ func (w *world) client(configure ...func(*Config)) *Client {
 		f(&cfg)
 	}
 	if cfg.Zone == "" && cfg.Domain == "" && cfg.Servers == nil {
-		for _, s := range w.servers {
-			cfg.Servers = append(cfg.Servers, s.member())
-		}
+		cfg.Servers = w.members()
 	}
 	var stack udp.Stack = w.host
 	if w.stack != nil {

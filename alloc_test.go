@@ -1,0 +1,63 @@
+//go:build !race
+
+// Under the race detector sync.Pool forgets at random, so that nothing can be
+// said about allocations.
+
+package weir
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// leastAllocs measures f several times and returns the least: on a busy machine
+// a timeout, which is an error and allocates, is nobody's fault.
+func leastAllocs(f func()) float64 {
+	least := 1e9
+	for range 20 {
+		if least = min(least, testing.AllocsPerRun(200, f)); least == 0 {
+			break
+		}
+	}
+	return least
+}
+
+// In the steady state a decision allocates nothing: not in the caller, the
+// readers, the timer, nor in the server that answers here.
+func TestAcquireAllocatesNothing(t *testing.T) {
+	for name, r := range map[string]Request{"1 bucket": oneToken(), "3 buckets and a guard": threeAndOne()} {
+		for _, servers := range []int{1, 2} {
+			c := benchClient(t, servers)
+			ctx, cancel := context.WithCancel(context.Background())
+			ask := func() { _, _ = c.Acquire(ctx, r) }
+			settle(c, ask)
+			if n := leastAllocs(ask); n != 0 {
+				t.Errorf("%s, %d servers: %v allocations per decision", name, servers, n)
+			}
+			cancel()
+		}
+	}
+}
+
+func TestReportAllocatesNothing(t *testing.T) {
+	c := benchClient(t, 2)
+	report := func() { _ = c.Report(inventory.Took(18 * time.Millisecond)) }
+	report()
+	if n := leastAllocs(report); n != 0 {
+		t.Errorf("%v allocations per report", n)
+	}
+}
+
+// settle asks until identities of earlier requests are being forgotten as fast
+// as new ones come: the steady state.
+func settle(c *Client, ask func()) {
+	for kept, steady := 0, 0; steady < 2000; {
+		ask()
+		if now := c.Stats().Kept; now > kept {
+			kept, steady = now, 0
+		} else {
+			steady++
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/core"
+	"github.com/weirhq/weir/internal/udp"
+	"github.com/weirhq/weir/policy"
+)
+
+// What a reader has goes before the timer: an answer that waits for its turn
+// while a round ends spares the replay.
+func TestDatagramsGoBeforeTimers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.servers[0].do(func(e *exchange) { e.delay = 22 * time.Millisecond })
+		c := w.client()
+		time.AfterFunc(10*time.Millisecond, func() { c.arrived.Add(1) })    // a reader has something
+		time.AfterFunc(30*time.Millisecond, func() { c.receive(nil, nil) }) // and has handed it in
+		d := acquire(t, c)
+		if n := c.Stats().Sent[core.SendReplay]; n != 0 || d.Round() != 1 || d.Elapsed() != 22*time.Millisecond {
+			t.Errorf("%v, after %d replays", d, n)
+		}
+		pass(20 * time.Millisecond)
+		w.silence(0)
+		if _, err := c.Acquire(context.Background(), oneToken()); !errors.Is(err, ErrTimeout) {
+			t.Errorf("the timer after that: %v", err)
+		}
+	})
+}
+
+// stubborn is a host whose sockets fail to read every other time.
+type stubborn struct{ *udp.NetworkHost }
+
+type stubbornConn struct {
+	udp.Conn
+	reads atomic.Int64
+}
+
+func (h stubborn) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
+	c, err := h.NetworkHost.Listen(addr, o)
+	if err != nil {
+		return nil, err
+	}
+	return &stubbornConn{Conn: c}, nil
+}
+
+func (c *stubbornConn) Read(ds []udp.Datagram) (int, error) {
+	if c.reads.Add(1)%2 == 1 {
+		return 0, syscall.ECONNREFUSED
+	}
+	return c.Conn.Read(ds)
+}
+
+func TestReadersOutliveErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.stack = stubborn{w.host}
+		c := w.client()
+		for range 10 {
+			acquire(t, c)
+			pass(50 * time.Millisecond)
+		}
+		if n := c.Stats().ReadErrors; n < 10 {
+			t.Errorf("%d errors counted", n)
+		}
+	})
+}
+
+// Timers do not fire for nobody: with nothing to do the client sleeps until its
+// last identity is forgotten, and then for good.
+func TestIdleClientSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		var readings atomic.Int64
+		clock := w.clock
+		w.clock = func() core.Time {
+			readings.Add(1)
+			return clock()
+		}
+		c := w.client()
+		acquire(t, c)
+		pass(time.Second)
+		before := readings.Load()
+		pass(24 * time.Hour)
+		if n := readings.Load() - before; n != 0 {
+			t.Errorf("the clock was read %d times in an idle day", n)
+		}
+	})
+}
+
+// Many goroutines on one client over real sockets, doing everything at once,
+// while every answer asks for another port; then it is closed under them.
+func TestManyGoroutinesAtOnce(t *testing.T) {
+	key := patientKey(t, apikey.AuthAES)
+	older := startResponder(t, udp.Host(), "127.0.0.1:0", 1000, key)
+	younger := startResponder(t, udp.Host(), "127.0.0.1:0", 2000, key)
+	for _, s := range []*responder{older, younger} {
+		s.do(func(e *exchange) { e.header.Steering = 0 })
+	}
+	p := patient()
+	p.Preference, p.FinalPreference = policy.Fixed(0), 0
+	c, err := New(Config{Key: key, Policy: p, Servers: memberList(older, younger)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var callers sync.WaitGroup
+	var granted, given atomic.Int64
+	for i := range 100 {
+		callers.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			for n := 0; ; n++ {
+				ctx, cancel := context.WithCancel(context.Background())
+				if random.IntN(4) == 0 {
+					time.AfterFunc(time.Duration(random.IntN(200))*time.Microsecond, cancel)
+				}
+				_, err := c.Do(ctx, Admission{Request: guarded()}, func(context.Context) error { return nil })
+				cancel()
+				switch {
+				case err == nil:
+					granted.Add(1)
+				case errors.Is(err, context.Canceled):
+					given.Add(1)
+				case errors.Is(err, ErrClosed):
+					return
+				default:
+					t.Errorf("caller %d: %v", i, err)
+					return
+				}
+				if n == 30 && i == 0 {
+					c.Stats()
+					c.Close()
+				}
+			}
+		})
+	}
+	callers.Wait()
+	s := c.Stats()
+	if s.Outcomes[core.Granted] < uint64(granted.Load()) || s.InFlight != 0 || s.Sockets != 0 || granted.Load() == 0 {
+		t.Errorf("%d granted, %d given up; %+v", granted.Load(), given.Load(), s)
+	}
+}
