@@ -21,7 +21,7 @@ func (c *Core) HandleSendFailure(now Time, ref SendRef, err error) {
 	if f == nil || f.members == nil || ref.Endpoint < 0 || ref.Endpoint >= len(f.members.endpoints) {
 		return
 	}
-	if !f.failed.add(ref) {
+	if !f.failed.add(ref, f.round) {
 		return
 	}
 	if f.phase != ended {
@@ -39,27 +39,47 @@ func (c *Core) hopeless(t time.Duration, f *flight) bool {
 		f.failed.first.size() == len(f.members.endpoints)
 }
 
-// failures remembers which sends of a request failed: of the first ones, and of
-// the latest others.
+// failures remembers which sends of a request failed. A round has a set from its
+// first failure on: few have, and the sets are kept with the record.
 type failures struct {
-	first endpointSet
-
-	kind  SendKind
-	round int
-	other endpointSet
+	first  endpointSet
+	others []failedRound // in the order in which they were first told of
 }
 
-// add reports whether the failure is new and of a kind that a request has.
-func (s *failures) add(ref SendRef) bool {
+// failedRound is which sends of one later round, or of completion delivery,
+// failed.
+type failedRound struct {
+	kind  SendKind
+	round int
+	set   endpointSet
+}
+
+// add reports whether the failure is new and of a send that the request, whose
+// latest round is given, can have had.
+func (s *failures) add(ref SendRef, latest int) bool {
 	switch ref.Kind {
 	case SendFirst:
 		return s.first.add(ref.Endpoint)
-	case SendReplay, SendCompletion:
+	case SendReplay:
+		if ref.Round < 1 || ref.Round > latest {
+			return false
+		}
+	case SendCompletion:
+		ref.Round = 0 // there is but one
 	default:
 		return false
 	}
-	if s.kind != ref.Kind || s.round != ref.Round {
-		s.kind, s.round, s.other = ref.Kind, ref.Round, endpointSet{}
+	// The latest is the likeliest.
+	for i := len(s.others) - 1; i >= 0; i-- {
+		if o := &s.others[i]; o.kind == ref.Kind && o.round == ref.Round {
+			return o.set.add(ref.Endpoint)
+		}
 	}
-	return s.other.add(ref.Endpoint)
+	o := failedRound{kind: ref.Kind, round: ref.Round}
+	o.set.add(ref.Endpoint)
+	s.others = append(s.others, o)
+	return true
 }
+
+// emptied returns failures without any, the array kept.
+func (s failures) emptied() failures { return failures{others: s.others[:0]} }

@@ -115,7 +115,7 @@ func (p *flightPool) unpin(f *flight) {
 	*f = flight{
 		slot: f.slot, cycles: f.cycles, heapAt: notInHeap,
 		datagram: f.datagram[:0], asked: f.asked.emptied(),
-		guards: f.guards[:0], resources: f.resources[:0],
+		guards: f.guards[:0], resources: f.resources[:0], failed: f.failed.emptied(),
 	}
 	if f.cycles < maxCycles {
 		p.free = append(p.free, f)
