@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -57,7 +58,17 @@ func serve(t testing.TB, key apikey.Key, cfg server.Config) *server.Server {
 		s.Close()
 		ended.Wait()
 	})
+	nextMillisecond()
 	return s
+}
+
+// nextMillisecond returns when the wall clock shows another millisecond. What is
+// dated at or before a server's start is a replay to it, and nothing else is
+// this quick to ask.
+func nextMillisecond() {
+	for start := time.Now().UnixMilli(); time.Now().UnixMilli() == start; {
+		runtime.Gosched()
+	}
 }
 
 // From a key and a zone to decisions: real DNS, real sockets, a real server, in
