@@ -22,7 +22,7 @@ type captured struct {
 func TestCapturedDatagrams(t *testing.T) {
 	const steps = 30_000
 	var executions, repeats, degraded int
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		a := &attack{rng: rng, t: t, executed: map[identityKey]bool{}, now: Time{Wall: wallStart}}
 		a.restart()
@@ -33,7 +33,7 @@ func TestCapturedDatagrams(t *testing.T) {
 		repeats += a.repeats
 		degraded += int(a.e.Stats().Degraded)
 	}
-	if executions < steps || repeats < steps || degraded < 100 {
+	if executions < steps/2 || repeats < steps || degraded < 100 {
 		t.Errorf("%d executions, %d repeats dropped or answered, %d degraded: the attack is too tame", executions, repeats, degraded)
 	}
 }

@@ -73,7 +73,7 @@ func TestBucketAgainstLog(t *testing.T) {
 	for _, p := range all {
 		p.n = *bucketOps / len(all)
 		if p.steady {
-			p.n = max(p.n, min(3*int(p.rate), 60_000)) // a share is of full windows
+			p.n = max(p.n, min(3*int(p.rate), 30_000)) // a share is of full windows
 		}
 		b := newEngineBucket(p.window, p.rate)
 		v := run(p, b)
@@ -93,12 +93,12 @@ func TestBucketAgainstLog(t *testing.T) {
 // one over the limit, and the other wasteful.
 func TestLogCatchesMistakes(t *testing.T) {
 	over, poor := 0, 1.0
-	for _, p := range patterns(2000, 1) {
+	for _, p := range patterns(700, 1) {
 		if v := run(p, wholeMs{newEngineBucket(p.window, p.rate)}); v.err != nil {
 			over++
 		}
 	}
-	for _, p := range patterns(2000, 1) {
+	for _, p := range patterns(700, 1) {
 		v := run(p, &subWindows{window: int64(p.window) * nsPerMs, rate: p.rate})
 		if p.steady {
 			poor = min(poor, v.share)

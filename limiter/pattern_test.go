@@ -24,7 +24,7 @@ const day = 24 * 3600 * 1000 // ms
 // patterns returns streams that are made to break windows, each about n demands long.
 func patterns(n int, seed uint64) (all []pattern) {
 	windows := []uint32{1, 7, 1000, 60_000, day, 49 * day}
-	rates := []uint32{1, 2, 63, 64, 65, 100, 127, 128, 129, 130, 1000, 20_000, 1_000_000}
+	rates := []uint32{1, 2, 63, 64, 65, 100, 127, 128, 129, 130, 1000, 10_000, 1_000_000}
 	for _, w := range windows {
 		for _, rate := range rates {
 			rng := rand.New(rand.NewPCG(seed, uint64(w)<<32|uint64(rate)))
