@@ -49,7 +49,7 @@ type Client struct {
 
 	outboxes, spares, reports sync.Pool // of *outbox, *call, *report
 
-	arrived    atomic.Int32  // readers that have datagrams and not yet the lock
+	arrivals   arrivals
 	readErrors atomic.Uint64 // passing ones
 	ctx        context.Context
 	cancel     context.CancelFunc // ends everything that the client started
@@ -187,12 +187,12 @@ func (c *Client) settle(now core.Time, ob *outbox) {
 	for c.core.PollEvent(&ob.event) {
 		c.handle(&ob.event, ob)
 	}
-	if c.arrived.Load() > 0 {
+	if c.arrivals.any() {
 		return // who has arrived fires what is due, and arms the timer after that
 	}
 	if at, ok := c.core.Deadline(); ok && at < c.armed {
 		c.armed = at
-		c.timer.Reset(at - now.Mono)
+		c.timer.Reset(at - c.clock().Mono) // now was read before the lock was waited for
 	}
 }
 
@@ -245,10 +245,11 @@ func (c *Client) drive() {
 // runTimers fires the core's deadlines that are due, unless a reader has
 // datagrams to hand in first: it will fire them.
 func (c *Client) runTimers(now core.Time) {
-	if c.arrived.Load() > 0 {
+	if at, ok := c.core.Deadline(); !ok || at > now.Mono {
+		c.arrivals.notDue()
 		return
 	}
-	if at, ok := c.core.Deadline(); ok && at <= now.Mono {
+	if !c.arrivals.first() {
 		c.core.HandleTimer(now)
 	}
 }

@@ -25,8 +25,10 @@ func TestDatagramsGoBeforeTimers(t *testing.T) {
 		w := newWorld(t, 1)
 		w.servers[0].do(func(e *exchange) { e.delay = 22 * time.Millisecond })
 		c := w.client()
-		time.AfterFunc(10*time.Millisecond, func() { c.arrived.Add(1) })    // a reader has something
-		time.AfterFunc(30*time.Millisecond, func() { c.receive(nil, nil) }) // and has handed it in
+		time.AfterFunc(10*time.Millisecond, func() { // a reader has something
+			group := c.arrivals.arrive()
+			time.AfterFunc(20*time.Millisecond, func() { c.receive(nil, nil, group) }) // and has handed it in
+		})
 		d := acquire(t, c)
 		if n := c.Stats().Sent[core.SendReplay]; n != 0 || d.Round() != 1 || d.Elapsed() != 22*time.Millisecond {
 			t.Errorf("%v, after %d replays", d, n)
@@ -36,6 +38,73 @@ func TestDatagramsGoBeforeTimers(t *testing.T) {
 		if _, err := c.Acquire(context.Background(), oneToken()); !errors.Is(err, ErrTimeout) {
 			t.Errorf("the timer after that: %v", err)
 		}
+	})
+}
+
+// Two readers under a flood: whenever one has handed in what it had, the other
+// has something. Timers fire all the same.
+func TestFloodDoesNotStopTimers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.silence(0)
+		c := w.client()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		flooded := make(chan struct{})
+		go func() {
+			defer close(flooded)
+			before := c.arrivals.arrive()
+			for ctx.Err() == nil {
+				pass(time.Millisecond)
+				now := c.arrivals.arrive()
+				c.receive(nil, nil, before)
+				before = now
+			}
+			c.receive(nil, nil, before)
+		}()
+		start := time.Now()
+		_, err := c.Acquire(ctx, oneToken())
+		if took := time.Since(start); !errors.Is(err, ErrTimeout) || took > 62*time.Millisecond {
+			t.Errorf("%v after %v", err, took)
+		}
+		if n := c.Stats().Sent[core.SendReplay]; n != 1 {
+			t.Errorf("%d replays", n)
+		}
+		cancel()
+		<-flooded
+	})
+}
+
+// A caller that waits long for the client's lock has the time of before: the
+// timer fires by the clock all the same.
+func TestTimerIsArmedByTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.silence(0)
+		c := w.client()
+		k := c.getCall()
+		r := oneToken()
+		if err := k.encode(&r, c.layout); err != nil {
+			t.Fatal(err)
+		}
+		ob, now, start := c.getOutbox(), c.clock(), time.Now()
+		pass(15 * time.Millisecond) // the lock is waited for
+		c.mu.Lock()
+		id, err := c.core.Submit(now, &k.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.id, c.calls[id] = id, k
+		c.settle(now, ob)
+		c.mu.Unlock()
+		c.flush(ob)
+		pass(5 * time.Millisecond) // the end of round 0
+		synctest.Wait()
+		if n := c.Stats().Sent[core.SendReplay]; n != 1 {
+			t.Errorf("%d replays %v after the submit", n, time.Since(start))
+		}
+		<-k.done
+		k.releaseSockets()
 	})
 }
 

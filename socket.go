@@ -135,8 +135,7 @@ func (c *Client) read(s *socket) {
 	for {
 		n, err := s.conn.Read(ds)
 		if n > 0 {
-			c.arrived.Add(1)
-			c.receive(s, ds[:n])
+			c.receive(s, ds[:n], c.arrivals.arrive())
 			continue
 		}
 		if udp.Closed(err) {
@@ -151,15 +150,16 @@ func (c *Client) read(s *socket) {
 	}
 }
 
-// receive hands in datagrams, then runs the timers that are due.
-func (c *Client) receive(s *socket, ds []udp.Datagram) {
+// receive hands in datagrams, for which their reader has joined a group of the
+// arrivals, then runs the timers that are due.
+func (c *Client) receive(s *socket, ds []udp.Datagram, group uint32) {
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
 	for i := range ds {
 		c.core.HandleDatagram(now, s.id, ds[i].Payload())
 	}
-	c.arrived.Add(-1)
+	c.arrivals.leave(group)
 	c.runTimers(now)
 	c.settle(now, ob)
 	c.mu.Unlock()
