@@ -28,12 +28,12 @@ type Request struct {
 // unknown.
 func (c *Client) Acquire(ctx context.Context, r Request) (Decision, error) {
 	if err := ctx.Err(); err != nil {
-		return Decision{}, undecided(err)
+		return Decision{}, c.refused(undecided(err))
 	}
 	k := c.getCall()
 	defer c.putCall(k)
 	if err := k.encode(&r, c.layout); err != nil {
-		return Decision{}, err
+		return Decision{}, c.refused(err)
 	}
 	if err := c.submit(ctx, k); err != nil {
 		return Decision{}, err
@@ -110,6 +110,17 @@ func (c *Client) abandon(k *call) bool {
 	c.mu.Unlock()
 	c.flush(ob)
 	return open
+}
+
+// refused is the error of a call that err kept from asking: on a closed client
+// that it is closed, as of every call.
+func (c *Client) refused(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	return err
 }
 
 // undecided is the error of a call whose context ended.

@@ -146,7 +146,14 @@ func expectClosed(t *testing.T, c *Client) {
 		t.Error("a closed client ran work")
 		return nil
 	})
-	for _, err := range []error{asked, nothing, did, c.Report(inventory.Took(time.Second))} {
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, late := c.Acquire(ended, oneToken())
+	_, wrong := c.Acquire(ctx, Request{Resources: []Resource{checkout.Take(-1)}})
+	for _, err := range []error{
+		asked, nothing, did, late, wrong,
+		c.Report(inventory.Took(time.Second)), c.Report(), c.Report(Observation{}),
+	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}

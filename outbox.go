@@ -2,7 +2,9 @@ package weir
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/internal/udp"
@@ -24,11 +26,17 @@ type outbox struct {
 	event core.Event
 }
 
-// post is where a datagram goes out and what the core calls it.
+// post is where a datagram goes out, until when it may, and what the core calls
+// it.
 type post struct {
 	socket *socket
+	until  time.Duration
 	ref    core.SendRef
 }
+
+// errStalled is why a datagram was not written: what it belongs to had ended
+// before this goroutine got to it.
+var errStalled = errors.New("weir: the program stalled beyond the request's horizon before the datagram was written")
 
 // failure is a datagram that could not be sent.
 type failure struct {
@@ -56,7 +64,7 @@ func (ob *outbox) slot() *udp.Datagram {
 // back. It is called without the lock.
 func (c *Client) flush(ob *outbox) {
 	for {
-		ob.write()
+		ob.write(c.clock)
 		for _, k := range ob.wake {
 			k.done <- struct{}{}
 		}
@@ -87,13 +95,20 @@ func (c *Client) flush(ob *outbox) {
 	c.outboxes.Put(ob)
 }
 
-// write sends the datagrams, neighbours of one socket in one call, and notes
-// those that could not be sent.
-func (ob *outbox) write() {
+// write sends the datagrams, neighbors of one socket in one call, and notes
+// those that could not be sent. The core has judged by the time of its call; time
+// has passed since, a lot of it if the process was stopped in between.
+func (ob *outbox) write(clock func() core.Time) {
 	for i := 0; i < len(ob.posts); {
 		s := ob.posts[i].socket
+		now := clock().Mono
+		if now >= ob.posts[i].until {
+			ob.failed = append(ob.failed, failure{ob.posts[i].ref, errStalled})
+			i++
+			continue
+		}
 		end := i + 1
-		for end < len(ob.posts) && ob.posts[end].socket == s {
+		for end < len(ob.posts) && ob.posts[end].socket == s && now < ob.posts[end].until {
 			end++
 		}
 		for i < end {

@@ -24,7 +24,7 @@ func (c *Client) Report(obs ...Observation) error {
 	for i := range obs {
 		w, err := obs[i].encode(i, c.layout)
 		if err != nil {
-			return err
+			return c.refused(err)
 		}
 		r.obs = append(r.obs, w)
 	}

@@ -108,6 +108,68 @@ func TestTimerIsArmedByTheClock(t *testing.T) {
 	})
 }
 
+// stalling is a host on which a process stops after the first write to a socket.
+type stalling struct {
+	*udp.NetworkHost
+	span time.Duration
+}
+
+type stallingConn struct {
+	udp.Conn
+	once sync.Once
+	span time.Duration
+}
+
+func (h stalling) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
+	c, err := h.NetworkHost.Listen(addr, o)
+	if err != nil {
+		return nil, err
+	}
+	return &stallingConn{Conn: c, span: h.span}, nil
+}
+
+func (c *stallingConn) Write(ds []udp.Datagram) (int, error) {
+	n, err := c.Conn.Write(ds)
+	c.once.Do(func() { pass(c.span) })
+	return n, err
+}
+
+// Nothing is sent at or after the horizon, however long the goroutine that is to
+// write sleeps: the core had given the datagrams out long before.
+func TestStallBeyondTheHorizon(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stall time.Duration
+		sent  int // to the second server
+	}{
+		"just before": {60*time.Millisecond - 1, 1},
+		"at it":       {60 * time.Millisecond, 0},
+		"long after":  {time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1)
+				w.addServer6()
+				w.silence(0, 1)
+				w.stack = stalling{w.host, tt.stall}
+				c := w.client(func(cfg *Config) {
+					cfg.Policy = policy.Default()
+					cfg.Policy.Replays, cfg.Policy.Gap, cfg.Policy.Preference = 0, policy.Fixed(2), policy.Fixed(0)
+				})
+				if _, err := c.Acquire(context.Background(), oneToken()); !errors.Is(err, ErrTimeout) {
+					t.Error(err)
+				}
+				synctest.Wait()
+				if n, _ := w.servers[1].counts(); n != tt.sent {
+					t.Errorf("%d datagrams to the second server, want %d", n, tt.sent)
+				}
+				if s := c.Stats(); s.Sent[core.SendFirst] != 2 {
+					t.Errorf("the core gave out %d", s.Sent[core.SendFirst])
+				}
+			})
+		})
+	}
+}
+
 // stubborn is a host whose sockets fail to read every other time.
 type stubborn struct{ *udp.NetworkHost }
 

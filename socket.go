@@ -65,7 +65,7 @@ func (c *Client) post(now core.Time, ob *outbox) {
 		return
 	}
 	s.hold()
-	ob.posts = append(ob.posts, post{s, ref})
+	ob.posts = append(ob.posts, post{s, ob.send.Until, ref})
 	if ref.Kind == core.SendFirst || ref.Kind == core.SendReplay {
 		if k := c.calls[ref.Request]; k != nil {
 			k.sentFrom(s)

@@ -33,6 +33,9 @@ func (c *Client) steer(f family, old *socket) {
 	case err != nil:
 		c.counts.steeringFailures++
 		c.core.Rebound(now, old.id, old.id)
+		ob.later = append(ob.later, func() {
+			c.logger.Warn("weir: a server advised another source port, and none could be had; the old one stays", slog.Any("error", err))
+		})
 	default:
 		c.counts.rebinds++
 		s := c.adopt(conn)
@@ -43,7 +46,4 @@ func (c *Client) steer(f family, old *socket) {
 	c.settle(now, ob)
 	c.mu.Unlock()
 	c.flush(ob)
-	if err != nil {
-		c.logger.Warn("weir: a server advised another source port, and there is none; the old one stays", slog.Any("error", err))
-	}
 }

@@ -21,7 +21,11 @@ func TestFailuresToldOutOfOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drainSends(c, at(0))
+	for _, s := range drainSends(c, at(0)) {
+		if s.Until != at(0).Mono+c.Timeline().Horizon() {
+			t.Errorf("to be sent until %v", s.Until)
+		}
+	}
 	for _, n := range []int{20, 40} {
 		c.HandleTimer(at(ms(n)))
 		drainSends(c, at(ms(n)))

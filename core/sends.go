@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"math/bits"
 	"net/netip"
 	"strconv"
@@ -48,12 +49,20 @@ type SendRef struct {
 
 // Send is a datagram to be sent.
 type Send struct {
-	Kind    SendKind       // why
-	Ref     SendRef        // names this datagram
-	Server  ident.ServerID // whom it is for
-	To      netip.AddrPort // where it goes
-	Payload []byte         // in the caller's buffer; [wire.MaxDatagram] bytes suffice
+	Kind   SendKind       // why
+	Ref    SendRef        // names this datagram
+	Server ident.ServerID // whom it is for
+	To     netip.AddrPort // where it goes
+	// Until is the monotonic instant from which on it must not be sent any more:
+	// the request's horizon, when servers begin to forget it and would take it for
+	// a new one. A host that stalls before it writes, and then drops the datagram,
+	// tells so with HandleSendFailure. [NoLimit] for a report.
+	Until   time.Duration
+	Payload []byte // in the caller's buffer; [wire.MaxDatagram] bytes suffice
 }
+
+// NoLimit is the Send.Until of what may be sent at any time: no instant is later.
+const NoLimit = time.Duration(math.MaxInt64)
 
 // pendingSend is one datagram to several endpoints.
 type pendingSend struct {
@@ -74,7 +83,7 @@ type pendingSend struct {
 func (c *Core) PollSend(now Time, out *Send) bool {
 	t := c.advance(now)
 	for p := c.sends.front(); p != nil; p = c.sends.front() {
-		members, datagram, to := c.remaining(t, p)
+		members, datagram, to, until := c.remaining(t, p)
 		if to == 0 {
 			c.dropSend()
 			continue
@@ -89,6 +98,7 @@ func (c *Core) PollSend(now Time, out *Send) bool {
 			out.Ref = SendRef{Kind: p.kind, Request: p.id, Round: p.round, Endpoint: p.next - 1}
 			out.Server = members.servers[e.server].ID
 			out.To = e.addr
+			out.Until = until
 			out.Payload = append(out.Payload[:0], datagram...)
 			c.stats.Sent[p.kind]++
 			return true
@@ -98,19 +108,20 @@ func (c *Core) PollSend(now Time, out *Send) bool {
 	return false
 }
 
-// remaining returns what is to be sent and to which servers it still may be.
-func (c *Core) remaining(t time.Duration, p *pendingSend) (members *snapshot, datagram []byte, to uint64) {
+// remaining returns what is to be sent, to which servers it still may be, and
+// until when.
+func (c *Core) remaining(t time.Duration, p *pendingSend) (members *snapshot, datagram []byte, to uint64, until time.Duration) {
 	if p.report != nil {
-		return p.report.members, p.report.datagram, p.to
+		return p.report.members, p.report.datagram, p.to, NoLimit
 	}
 	f := p.f
 	if f.id != p.id || f.abandoned || t >= f.horizon {
-		return nil, nil, 0
+		return nil, nil, 0, 0
 	}
 	if p.kind == SendReplay && f.phase != waiting {
-		return nil, nil, 0
+		return nil, nil, 0, 0
 	}
-	return f.members, f.datagram, p.to
+	return f.members, f.datagram, p.to, f.horizon
 }
 
 // dropSend removes the oldest pending send with all that is left of it.
