@@ -201,8 +201,10 @@ func TestTimeoutTellsWhatCameIn(t *testing.T) {
 		text   string
 	}{
 		"another key": {func(t *testing.T, e *exchange) { e.raw = foreign(t, e, testKey(t, apikey.AuthAES)) }, core.DatagramForged, "not authentic"},
-		"another mode": {func(t *testing.T, e *exchange) { e.raw = foreign(t, e, testKey(t, apikey.AuthNone)) }, core.DatagramMode,
-			"another authentication mode"},
+		"another mode": {
+			func(t *testing.T, e *exchange) { e.raw = foreign(t, e, testKey(t, apikey.AuthNone)) }, core.DatagramMode,
+			"another authentication mode",
+		},
 		"noise":     {func(_ *testing.T, e *exchange) { e.raw = []byte("HTTP/1.1 400 Bad Request") }, core.DatagramMalformed, "malformed"},
 		"too long":  {func(_ *testing.T, e *exchange) { e.raw = make([]byte, wire.MaxDatagram+1) }, core.DatagramMalformed, "malformed"},
 		"stranger":  {func(_ *testing.T, e *exchange) { e.header.KeyID = 4711 }, core.DatagramStranger, "not asked"},

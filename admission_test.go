@@ -23,6 +23,13 @@ func reportedMs(s *responder) []uint32 {
 	return ms
 }
 
+// exactly is for an error that must come through as it is.
+func exactly(want error) func(error) bool {
+	return func(err error) bool {
+		return err == want //nolint:errorlint // wrapped would be wrong
+	}
+}
+
 func TestDo(t *testing.T) {
 	broken := errors.New("the work's own")
 	tests := map[string]struct {
@@ -33,25 +40,49 @@ func TestDo(t *testing.T) {
 		want      func(error) bool
 		reports   int
 	}{
-		"granted": {Admission{Request: guarded()}, nil, nil, true,
-			func(err error) bool { return err == nil }, 1},
-		"work fails": {Admission{Request: guarded()}, nil, broken, true,
-			func(err error) bool { return err == broken }, 1},
-		"two trackers": {Admission{Request: oneToken(), Trackers: []LatencyTracker{inventory, Tracker("db", TrackerOptions{})}}, nil, nil, true,
-			func(err error) bool { return err == nil }, 2},
-		"guards are not told if trackers are named": {Admission{Request: guarded(), Trackers: []LatencyTracker{}}, nil, nil, true,
-			func(err error) bool { return err == nil }, 0},
-		"nothing to tell": {Admission{Request: oneToken()}, nil, nil, true,
-			func(err error) bool { return err == nil }, 0},
-		"rejected": {Admission{Request: guarded()}, func(e *exchange) { e.answer.Latencies[0] = 100 }, nil, false,
+		"granted": {
+			Admission{Request: guarded()},
+			nil, nil, true,
+			exactly(nil), 1,
+		},
+		"work fails": {
+			Admission{Request: guarded()},
+			nil, broken, true,
+			exactly(broken), 1,
+		},
+		"two trackers": {
+			Admission{Request: oneToken(), Trackers: []LatencyTracker{inventory, Tracker("db", TrackerOptions{})}},
+			nil, nil, true,
+			exactly(nil), 2,
+		},
+		"guards are not told if trackers are named": {
+			Admission{Request: guarded(), Trackers: []LatencyTracker{}},
+			nil, nil, true,
+			exactly(nil), 0,
+		},
+		"nothing to tell": {
+			Admission{Request: oneToken()},
+			nil, nil, true,
+			exactly(nil), 0,
+		},
+		"rejected": {
+			Admission{Request: guarded()},
+			func(e *exchange) { e.answer.Latencies[0] = 100 }, nil, false,
 			func(err error) bool {
 				var r *RejectedError
 				return errors.Is(err, ErrRejected) && errors.As(err, &r) && !r.Decision.Granted() && r.Decision.Server() == 1000
-			}, 0},
-		"no decision": {Admission{Request: guarded()}, func(e *exchange) { e.silent = true }, nil, false,
-			func(err error) bool { return errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRejected) }, 0},
-		"a report that fails": {Admission{Request: oneToken(), Trackers: []LatencyTracker{{}}}, nil, broken, true,
-			func(err error) bool { return err == broken }, 0},
+			}, 0,
+		},
+		"no decision": {
+			Admission{Request: guarded()},
+			func(e *exchange) { e.silent = true }, nil, false,
+			func(err error) bool { return errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRejected) }, 0,
+		},
+		"a report that fails": {
+			Admission{Request: oneToken(), Trackers: []LatencyTracker{{}}},
+			nil, broken, true,
+			exactly(broken), 0,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -38,8 +38,10 @@ func TestConfigErrors(t *testing.T) {
 		"refresh":          {Config{Key: key, Zone: "rl.test", Refresh: core.RefreshConfig{Min: time.Millisecond}}, "Refresh.Min", "1s"},
 		"horizon":          {Config{Key: key, Zone: "rl.test", Policy: slow}, "Policy", "300 ms"},
 		"replays":          {Config{Key: key, Zone: "rl.test", Policy: broken}, "Policy.replays", "-1"},
-		"port 0": {Config{Key: key, Servers: []discovery.Server{{ID: 1, Addrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}}}},
-			"Servers[1].Endpoints", "127.0.0.1:0"},
+		"port 0": {
+			Config{Key: key, Servers: []discovery.Server{{ID: 1, Addrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}}}},
+			"Servers[1].Endpoints", "127.0.0.1:0",
+		},
 	}
 	for name, tt := range tests {
 		c, err := New(tt.cfg)
@@ -67,12 +69,12 @@ func TestHostedIsAnOption(t *testing.T) {
 }
 
 func TestRequestErrors(t *testing.T) {
-	w := &world{t: t, key: testKey(t, apikey.AuthAES)}
+	key := testKey(t, apikey.AuthAES)
 	member, err := discovery.ParseServer("1@127.0.0.1:9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(Config{Key: w.key, Servers: []discovery.Server{member}})
+	c, err := New(Config{Key: key, Servers: []discovery.Server{member}})
 	if err != nil {
 		t.Fatal(err)
 	}

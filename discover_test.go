@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/discovery"
 )
 
@@ -199,12 +200,12 @@ func TestDialForReal(t *testing.T) {
 	if _, err := Dial(context.Background(), Config{}); err == nil {
 		t.Error("a client without a key was made")
 	}
-	w := &world{t: t, key: patientKey(t, 3)}
+	key := testKey(t, apikey.AuthAES)
 	member, err := discovery.ParseServer("1@127.0.0.1:9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Dial(context.Background(), Config{Key: w.key, Servers: []discovery.Server{member}})
+	c, err := Dial(context.Background(), Config{Key: key, Servers: []discovery.Server{member}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestDialForReal(t *testing.T) {
 	}
 	z := new(zone)
 	z.fail(errNameServer)
-	_, err = Dial(context.Background(), Config{Key: w.key, Domain: "c-7.rl.test", Resolver: z})
+	_, err = Dial(context.Background(), Config{Key: key, Domain: "c-7.rl.test", Resolver: z})
 	if !errors.Is(err, ErrNoServers) || !strings.Contains(err.Error(), "_ratelimitly._udp.c-7.rl.test") {
 		t.Error(err)
 	}

@@ -52,7 +52,8 @@ func Example() {
 
 	client, err := weir.Dial(ctx, cfg)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer client.Close()
 
@@ -81,7 +82,8 @@ func ExampleClient_Acquire() {
 	defer stop()
 	client, err := weir.New(cfg)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer client.Close()
 
@@ -92,7 +94,8 @@ func ExampleClient_Acquire() {
 		Label:     "search",
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println("granted:", d.Granted())
 	for _, r := range d.Resources() {
@@ -111,7 +114,8 @@ func ExampleClient_Do() {
 	defer stop()
 	client, err := weir.New(cfg)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer client.Close()
 
@@ -143,7 +147,8 @@ func ExampleClient_Report() {
 	defer stop()
 	client, err := weir.New(cfg)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer client.Close()
 

@@ -33,7 +33,7 @@ func (host) Listen(addr netip.AddrPort, o Options) (Conn, error) {
 	}
 	s := &socket{conn: uc, local: boundAddr(uc, addr)}
 	if err := s.configure(o); err != nil {
-		uc.Close()
+		_ = s.Close()
 		return nil, fmt.Errorf("udp: listen %v: %w", addr, err)
 	}
 	return s, nil
