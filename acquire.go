@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/weirhq/weir/core"
 )
 
 // A Request is what is asked: all of it is decided as one. A request without
@@ -32,10 +34,10 @@ func (c *Client) Acquire(ctx context.Context, r Request) (Decision, error) {
 	}
 	k := c.getCall()
 	defer c.putCall(k)
-	if err := k.encode(&r, c.layout); err != nil {
+	if err := k.encode(r.Resources, r.Guards, c.layout); err != nil {
 		return Decision{}, c.refused(err)
 	}
-	if err := c.submit(ctx, k); err != nil {
+	if err := c.submit(ctx, k, r.Label); err != nil {
 		return Decision{}, err
 	}
 	// The request is under way: k is shared until it has ended.
@@ -57,8 +59,8 @@ func (c *Client) Acquire(ctx context.Context, r Request) (Decision, error) {
 
 // submit starts the request, after the discovery attempt under way if no server
 // is known.
-func (c *Client) submit(ctx context.Context, k *call) error {
-	attempt, err := c.trySubmit(k)
+func (c *Client) submit(ctx context.Context, k *call, label string) error {
+	attempt, err := c.trySubmit(k, label)
 	if attempt == nil {
 		return err
 	}
@@ -67,17 +69,18 @@ func (c *Client) submit(ctx context.Context, k *call) error {
 	case <-ctx.Done():
 		return noServers(ctx.Err())
 	}
-	_, err = c.trySubmit(k) // waits for no second attempt
+	_, err = c.trySubmit(k, label) // waits for no second attempt
 	return err
 }
 
 // trySubmit starts the request, or says why not and, if no server is known,
 // which discovery attempt is under way.
-func (c *Client) trySubmit(k *call) (attempt <-chan struct{}, err error) {
+func (c *Client) trySubmit(k *call, label string) (attempt <-chan struct{}, err error) {
+	r := core.Request{Guards: k.guards, Resources: k.resources, Label: label}
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
-	id, err := c.core.Submit(now, &k.request)
+	id, err := c.core.Submit(now, &r)
 	if err == nil {
 		k.id = id
 		c.calls[id] = k

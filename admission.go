@@ -45,21 +45,23 @@ func (c *Client) Do(ctx context.Context, a Admission, work func(context.Context)
 	if !d.Granted() {
 		return d, &RejectedError{Decision: d}
 	}
+	trackers, guards := a.Trackers, a.Request.Guards
 	start := time.Now()
-	defer func() { c.reportWork(&a, time.Since(start)) }()
+	defer func() { c.reportWork(trackers, guards, time.Since(start)) }()
 	return d, work(ctx)
 }
 
-// reportWork tells the trackers of an admission how long its work took.
-func (c *Client) reportWork(a *Admission, took time.Duration) {
-	var obs []Observation
-	if a.Trackers != nil {
-		for _, t := range a.Trackers {
-			obs = append(obs, t.Took(took))
-		}
-	} else {
-		for i := range a.Request.Guards {
-			if t := a.Request.Guards[i].Tracker; !observed(obs, t) {
+// reportWork tells trackers how long work took: those named or, if that is nil,
+// those of the guards.
+func (c *Client) reportWork(trackers []LatencyTracker, guards []Guard, took time.Duration) {
+	var space [4]Observation // for an ordinary admission nothing is allocated
+	obs := space[:0]
+	for _, t := range trackers {
+		obs = append(obs, t.Took(took))
+	}
+	if trackers == nil {
+		for i := range guards {
+			if t := guards[i].Tracker; !observed(obs, t) {
 				obs = append(obs, t.Took(took))
 			}
 		}

@@ -40,6 +40,25 @@ func TestAcquireAllocatesNothing(t *testing.T) {
 	}
 }
 
+// Neither does the workflow around it, and a request that is written where it is
+// used.
+func TestDoAllocatesNothing(t *testing.T) {
+	c := benchClient(t, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	work := func(context.Context) error { return nil }
+	do := func() {
+		_, _ = c.Do(ctx, Admission{Request: Request{
+			Resources: []Resource{checkout.Take(1)},
+			Guards:    []Guard{inventory.Below(time.Second)},
+		}}, work)
+	}
+	settle(c, do)
+	if n := leastAllocs(do); n != 0 {
+		t.Errorf("%v allocations per admission", n)
+	}
+}
+
 func TestReportAllocatesNothing(t *testing.T) {
 	c := benchClient(t, 2)
 	report := func() { _ = c.Report(inventory.Took(18 * time.Millisecond)) }

@@ -11,12 +11,13 @@ import (
 // the request is submitted and after done has been received from, to whoever has
 // the client's lock in between.
 type call struct {
-	id       core.RequestID
-	request  core.Request // in arrays that are kept from call to call
-	sockets  []*socket    // that it was sent from
-	decision Decision
-	err      error
-	done     chan struct{} // one message: the call has ended
+	id        core.RequestID
+	guards    []wire.Guard // what is asked, in arrays that are kept from call to call
+	resources []wire.Resource
+	sockets   []*socket // that it was sent from
+	decision  Decision
+	err       error
+	done      chan struct{} // one message: the call has ended
 }
 
 func (c *Client) getCall() *call {
@@ -30,31 +31,31 @@ func (c *Client) getCall() *call {
 func (c *Client) putCall(k *call) {
 	clear(k.sockets)
 	*k = call{
-		request: core.Request{Guards: k.request.Guards[:0], Resources: k.request.Resources[:0]},
-		sockets: k.sockets[:0],
-		done:    k.done,
+		guards:    k.guards[:0],
+		resources: k.resources[:0],
+		sockets:   k.sockets[:0],
+		done:      k.done,
 	}
 	c.spares.Put(k)
 }
 
-// encode takes over what r asks.
-func (k *call) encode(r *Request, l wire.Layout) error {
-	k.request.Label = r.Label
-	for i := range r.Guards {
-		w, err := r.Guards[i].encode(i, l)
+// encode takes over what a request asks, but for its label.
+func (k *call) encode(resources []Resource, guards []Guard, l wire.Layout) error {
+	for i := range guards {
+		w, err := guards[i].encode(i, l)
 		if err != nil {
 			return err
 		}
-		k.request.Guards = append(k.request.Guards, w)
+		k.guards = append(k.guards, w)
 	}
-	for i := range r.Resources {
-		w, err := r.Resources[i].encode(i)
+	for i := range resources {
+		w, err := resources[i].encode(i)
 		if err != nil {
 			return err
 		}
-		k.request.Resources = append(k.request.Resources, w)
+		k.resources = append(k.resources, w)
 	}
-	k.decision.ask(r)
+	k.decision.ask(resources, guards)
 	return nil
 }
 

@@ -115,15 +115,15 @@ func (d Decision) Guards() []GuardResult {
 // bucket and guard that is to blame.
 func (d Decision) String() string {
 	var s strings.Builder
-	if d.granted {
-		s.WriteString("granted")
-	} else {
-		s.WriteString("rejected")
+	switch {
+	case d.granted && d.resources+d.guards == 0:
+		return "granted: nothing was asked"
+	case d.granted:
+		return fmt.Sprintf("granted by server %v in round %d after %v", d.server, d.round, d.elapsed)
+	case d.resources+d.guards == 0:
+		return "no decision"
 	}
-	fmt.Fprintf(&s, " by server %v in round %d after %v", d.server, d.round, d.elapsed)
-	if d.granted {
-		return s.String()
-	}
+	fmt.Fprintf(&s, "rejected by server %v in round %d after %v", d.server, d.round, d.elapsed)
 	for _, g := range d.Guards() {
 		if !g.Passed {
 			s.WriteString("; " + g.String())
@@ -138,8 +138,8 @@ func (d Decision) String() string {
 }
 
 // ask notes what is asked, before there is an answer.
-func (d *Decision) ask(r *Request) {
-	d.resources, d.guards = len(r.Resources), len(r.Guards)
+func (d *Decision) ask(resources []Resource, guards []Guard) {
+	d.resources, d.guards = len(resources), len(guards)
 	if d.resources > inlineResources {
 		d.moreResources = make([]ResourceResult, d.resources)
 	}
@@ -147,10 +147,10 @@ func (d *Decision) ask(r *Request) {
 		d.moreGuards = make([]GuardResult, d.guards)
 	}
 	for i, results := 0, d.resourceResults(); i < len(results); i++ {
-		results[i].Resource = r.Resources[i]
+		results[i].Resource = resources[i]
 	}
 	for i, results := 0, d.guardResults(); i < len(results); i++ {
-		results[i].Guard = r.Guards[i]
+		results[i].Guard = guards[i]
 	}
 }
 

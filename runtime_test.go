@@ -84,13 +84,13 @@ func TestTimerIsArmedByTheClock(t *testing.T) {
 		c := w.client()
 		k := c.getCall()
 		r := oneToken()
-		if err := k.encode(&r, c.layout); err != nil {
+		if err := k.encode(r.Resources, nil, c.layout); err != nil {
 			t.Fatal(err)
 		}
 		ob, now, start := c.getOutbox(), c.clock(), time.Now()
 		pass(15 * time.Millisecond) // the lock is waited for
 		c.mu.Lock()
-		id, err := c.core.Submit(now, &k.request)
+		id, err := c.core.Submit(now, &core.Request{Resources: k.resources})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,12 +170,17 @@ func TestStallBeyondTheHorizon(t *testing.T) {
 	}
 }
 
-// stubborn is a host whose sockets fail to read every other time.
-type stubborn struct{ *udp.NetworkHost }
+// stubborn is a host whose sockets fail to read: every other time, or always.
+type stubborn struct {
+	*udp.NetworkHost
+	always bool
+}
 
 type stubbornConn struct {
 	udp.Conn
-	reads atomic.Int64
+	always bool
+	closed atomic.Bool
+	reads  atomic.Int64
 }
 
 func (h stubborn) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
@@ -183,20 +188,25 @@ func (h stubborn) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stubbornConn{Conn: c}, nil
+	return &stubbornConn{Conn: c, always: h.always}, nil
 }
 
 func (c *stubbornConn) Read(ds []udp.Datagram) (int, error) {
-	if c.reads.Add(1)%2 == 1 {
+	if n := c.reads.Add(1); !c.closed.Load() && (c.always || n%2 == 1) {
 		return 0, syscall.ECONNREFUSED
 	}
 	return c.Conn.Read(ds)
 }
 
+func (c *stubbornConn) Close() error {
+	c.closed.Store(true)
+	return c.Conn.Close()
+}
+
 func TestReadersOutliveErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.stack = stubborn{w.host}
+		w.stack = stubborn{w.host, false}
 		c := w.client()
 		for range 10 {
 			acquire(t, c)
@@ -204,6 +214,23 @@ func TestReadersOutliveErrors(t *testing.T) {
 		}
 		if n := c.Stats().ReadErrors; n < 10 {
 			t.Errorf("%d errors counted", n)
+		}
+	})
+}
+
+// A socket that does nothing but fail is tried again and again, at leisure.
+func TestReaderOfABrokenSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.stack = stubborn{w.host, true}
+		c := w.client()
+		if _, err := c.Acquire(context.Background(), oneToken()); !errors.Is(err, ErrTimeout) {
+			t.Error(err)
+		}
+		before := c.Stats().ReadErrors
+		pass(time.Second)
+		if n := c.Stats().ReadErrors - before; n < 100 || n > 300 {
+			t.Errorf("%d errors in a second", n)
 		}
 	})
 }

@@ -119,9 +119,12 @@ const (
 	// readSpace is one more than the longest datagram, so that one that is too
 	// long is seen to be.
 	readSpace = wire.MaxDatagram + 1
-	// readPause is how long a reader waits after an error, so that a socket
-	// that does nothing but fail does not turn it into a busy loop.
-	readPause = 5 * time.Millisecond
+	// readPause is how long a reader waits after an error when so many came in a
+	// row, so that a socket that does nothing but fail does not turn it into a
+	// busy loop. Single errors (a dead server's ICMP messages, on some systems)
+	// hold up nobody's answer.
+	readPause       = 5 * time.Millisecond
+	readErrorsInRow = 16
 )
 
 // read is a socket's goroutine: it hands in what arrives, until the socket is
@@ -132,9 +135,10 @@ func (c *Client) read(s *socket) {
 	for i := range ds {
 		ds[i].Buf = make([]byte, readSpace)
 	}
-	for {
+	for failed := 0; ; {
 		n, err := s.conn.Read(ds)
 		if n > 0 {
+			failed = 0
 			c.receive(s, ds[:n], c.arrivals.arrive())
 			continue
 		}
@@ -142,6 +146,9 @@ func (c *Client) read(s *socket) {
 			return
 		}
 		c.readErrors.Add(1)
+		if failed++; failed < readErrorsInRow {
+			continue
+		}
 		select {
 		case <-time.After(readPause):
 		case <-c.ctx.Done():

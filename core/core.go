@@ -47,7 +47,6 @@ type Core struct {
 	scratch  wire.Scratch
 	response wire.ResponseView
 	pairing  pairing
-	outgoing wire.Request
 	header   wire.Header
 }
 

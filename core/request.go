@@ -107,12 +107,11 @@ func (c *Core) encode(f *flight, r *Request) error {
 	f.uid = uid
 	f.asked.set(r)
 	c.header = wire.Header{UniqueID: uid, Timestamp: uint64(c.wall)}
-	c.outgoing = wire.Request{
+	outgoing := wire.Request{ // on the stack: the caller's slices are not kept
 		Layout: c.cfg.Layout, DedupTTL: c.timeline.HorizonMs(),
 		Guards: r.Guards, Resources: r.Resources, Label: r.Label,
 	}
-	f.datagram, err = c.credential.AppendRequest(f.datagram[:0], c.sealer, &c.header, &c.outgoing)
-	c.outgoing = wire.Request{} // the caller's slices are not kept
+	f.datagram, err = c.credential.AppendRequest(f.datagram[:0], c.sealer, &c.header, &outgoing)
 	if err != nil {
 		return fmt.Errorf("core: encoding a request: %w", err)
 	}

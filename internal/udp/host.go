@@ -20,7 +20,10 @@ func (host) Listen(addr netip.AddrPort, o Options) (Conn, error) {
 	}
 	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		return control(raw, exclusive)
+		return control(raw, func(fd uintptr) error {
+			deaf(fd)
+			return exclusive(fd)
+		})
 	}}
 	pc, err := lc.ListenPacket(context.Background(), family(addr.Addr()), addr.String())
 	if err != nil {

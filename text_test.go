@@ -1,0 +1,60 @@
+package weir
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/core"
+)
+
+func TestDecisionsInWords(t *testing.T) {
+	guard := GuardResult{Guard: inventory.Below(100 * time.Millisecond), Latency: 40 * time.Millisecond, Passed: true}
+	tripped := GuardResult{Guard: inventory.Below(100 * time.Millisecond), Latency: 140 * time.Millisecond}
+	covered := ResourceResult{Resource: checkout.Take(1), ActualRate: 7}
+	full := ResourceResult{Resource: checkout.Take(5), ActualRate: 98, Deficit: 3}
+	noRoom := ResourceResult{Resource: checkout.Take(5), Deficit: 5}
+	rejected := Decision{server: 5, round: 1, elapsed: 20 * time.Millisecond, resources: 2, guards: 1}
+	rejected.inlineResources[0], rejected.inlineResources[1], rejected.inlineGuards[0] = covered, noRoom, tripped
+	for want, v := range map[string]fmt.Stringer{
+		`guard "inventory": 40ms is below 100ms`:                                                guard,
+		`guard "inventory": 140ms is not below 100ms`:                                           tripped,
+		`bucket "checkout": covered (7 of 100 in 1s)`:                                           covered,
+		`bucket "checkout": 3 of 5 tokens missing (98 of 100 in 1s)`:                            full,
+		`bucket "checkout": the server has no room for another bucket (quota rate_buckets_max)`: noRoom,
+		"no decision":                               Decision{},
+		"granted: nothing was asked":                Decision{granted: true},
+		"granted by server 5 in round 1 after 20ms": Decision{granted: true, server: 5, round: 1, elapsed: 20 * time.Millisecond, resources: 1},
+		`rejected by server 5 in round 1 after 20ms; guard "inventory": 140ms is not below 100ms; bucket "checkout": the server has no room for another bucket (quota rate_buckets_max)`: rejected,
+	} {
+		if got := v.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (&RejectedError{Decision: rejected}).Error(); got != "weir: "+rejected.String() {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestErrorsOfTheCore(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct{ err, want error }{
+		{core.ErrClosed, ErrClosed},
+		{core.ErrTooManyInFlight, ErrTooManyInFlight},
+		{core.ErrNoServers, ErrNoServers},
+		{fmt.Errorf("core: Entropy: %w", broken), broken},
+	} {
+		if got := translate(tt.err); !errors.Is(got, tt.want) || !strings.HasPrefix(got.Error(), "weir: ") {
+			t.Errorf("%v became %v", tt.err, got)
+		}
+	}
+}
+
+func TestTimeoutCountsFailedSends(t *testing.T) {
+	err := &TimeoutError{Elapsed: 60 * time.Millisecond, Seen: core.Seen{Servers: 1, Endpoints: 2, SendFailures: 1}}
+	if want := "asked 1 server at 2 addresses for 60ms, 1 datagram could not be sent; received nothing"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%q lacks %q", err, want)
+	}
+}
