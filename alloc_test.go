@@ -67,16 +67,3 @@ func TestReportAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations per report", n)
 	}
 }
-
-// settle asks until identities of earlier requests are being forgotten as fast
-// as new ones come: the steady state.
-func settle(c *Client, ask func()) {
-	for kept, steady := 0, 0; steady < 2000; {
-		ask()
-		if now := c.Stats().Kept; now > kept {
-			kept, steady = now, 0
-		} else {
-			steady++
-		}
-	}
-}

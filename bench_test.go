@@ -101,12 +101,26 @@ func threeAndOne() Request {
 	}
 }
 
+// settle asks until identities of earlier requests are being forgotten as fast
+// as new ones come: the steady state.
+func settle(c *Client, ask func()) {
+	for kept, steady := 0, 0; steady < 2000; {
+		ask()
+		if now := c.Stats().Kept; now > kept {
+			kept, steady = now, 0
+		} else {
+			steady++
+		}
+	}
+}
+
 func BenchmarkAcquire(b *testing.B) {
 	for name, r := range map[string]Request{"1bucket": oneToken(), "3buckets1guard": threeAndOne()} {
 		for _, servers := range []int{1, 2} {
 			b.Run(name+"/servers="+string(rune('0'+servers)), func(b *testing.B) {
 				c := benchClient(b, servers)
 				ctx := b.Context()
+				settle(c, func() { _, _ = c.Acquire(ctx, r) })
 				b.ReportAllocs()
 				for b.Loop() {
 					if d, err := c.Acquire(ctx, r); err != nil || !d.Granted() {
@@ -120,6 +134,7 @@ func BenchmarkAcquire(b *testing.B) {
 
 func BenchmarkAcquireParallel(b *testing.B) {
 	c := benchClient(b, 1)
+	settle(c, func() { _, _ = c.Acquire(b.Context(), oneToken()) })
 	b.SetParallelism(32) // times GOMAXPROCS
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
