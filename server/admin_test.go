@@ -178,6 +178,9 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("the scrape has no line %s", line)
 		}
 	}
+	if strings.Contains(text, `weir_dropped_datagrams_total{reason="auth",tenant=""}`) {
+		t.Error("a datagram can be nobody's and not authentic")
+	}
 	for _, reason := range allReasons() {
 		if !strings.Contains(text, `weir_dropped_datagrams_total{reason="`+reason+`"`) {
 			t.Errorf("the reason %s is not shown", reason)

@@ -42,8 +42,8 @@ type Config struct {
 	TenantsFile string
 	// Tenants are the tenants of a server without a file.
 	Tenants []Tenant
-	// LegacyKeys accepts keys of the legacy format in TenantsFile, also for a tenant
-	// that does not ask for it with `legacy_keys: true`.
+	// LegacyKeys accepts keys of the legacy format for the tenants of TenantsFile that
+	// do not say with `legacy_keys` whether they do.
 	LegacyKeys bool
 	// Estimator is that of the tenants of TenantsFile that name none.
 	Estimator limiter.Estimator

@@ -210,7 +210,7 @@ func (r *registry) labelQuota(t *Tenant) int {
 // still be fresh, and returns how many.
 func (r *registry) bury(now limiter.Time, old, next directory) int {
 	for id, gone := range r.removed {
-		if next[id] != nil || gone+2*uint64(r.rules.skew) < now.Wall {
+		if gone+2*uint64(r.rules.skew) < now.Wall {
 			delete(r.removed, id)
 		}
 	}

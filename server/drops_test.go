@@ -354,3 +354,56 @@ func TestPatchedPlaces(t *testing.T) {
 		t.Errorf("the format is another than the cases assume: %x", d)
 	}
 }
+
+// What the server is told to bound bounds every tenant, whatever its key allows.
+func TestServerBounds(t *testing.T) {
+	key := newKey(t, apikey.AuthAES, 7) // 300 ms, 4096 labels
+	rules := workerRules()
+	rules.dedupCap, rules.skew, rules.maxLabels = 100, 50, 1
+	clock := newFakeClock()
+	w := newWorker(t, clock, rules, Tenant{Keys: []apikey.Key{key}})
+	c := newClient(t, key)
+	ask := func(ttl uint32, late time.Duration, label string) bool {
+		c.next()
+		c.header.Timestamp = clock.Now().Wall - uint64(late.Milliseconds())
+		req := checkout(0)
+		req.DedupTTL, req.Label = ttl, label
+		return w.ask(c.request(req)) != nil
+	}
+	for _, s := range []struct {
+		ttl  uint32
+		late time.Duration
+		want bool
+	}{{100, 0, true}, {101, 0, false}, {100, 50 * time.Millisecond, true}, {100, 51 * time.Millisecond, false}} {
+		if got := ask(s.ttl, s.late, "a"); got != s.want {
+			t.Errorf("TTL %d ms, %v late: answered %v, want %v", s.ttl, s.late, got, s.want)
+		}
+	}
+	ask(100, 0, "b")
+	got := labelCounts(&w.registry.tenants()[7].state.labels, limiter.Granted)
+	if got["a"] != 2 || got["overflow"] != 1 || len(got) != 2 {
+		t.Errorf("labels are %v, want a:2 overflow:1", got)
+	}
+}
+
+// Guards go by the tenant's own estimator, also after it is changed.
+func TestEstimatorOfTenant(t *testing.T) {
+	key := newKey(t, apikey.AuthAES, 7)
+	tenant := func(e limiter.Estimator) Tenant { return Tenant{Keys: []apikey.Key{key}, Estimator: e} }
+	clock := newFakeClock()
+	w := newWorker(t, clock, workerRules(), tenant(limiter.Min))
+	c := newClient(t, key)
+	w.ask(c.report(observation(10), observation(20), observation(99)))
+	for _, s := range []struct {
+		estimator limiter.Estimator
+		want      uint32
+	}{{limiter.Min, 10}, {limiter.P50, 20}, {limiter.P99, 99}, {limiter.Mean, 43}} {
+		if _, err := w.registry.set(clock.Now(), []Tenant{tenant(s.estimator)}); err != nil {
+			t.Fatal(err)
+		}
+		c.next()
+		if r := c.open(w.ask(c.request(checkout(0))), wire.Layout2); r.view.Guard(0).Latency != s.want {
+			t.Errorf("%v: %d ms, want %d", s.estimator, r.view.Guard(0).Latency, s.want)
+		}
+	}
+}

@@ -33,6 +33,7 @@ func TestSafeLabel(t *testing.T) {
 		{"a character does not fit", strings.Repeat("x", 63) + "é", strings.Repeat("x", 63)},
 		{"an escape does not fit", strings.Repeat("x", 61) + "\n", strings.Repeat("x", 61)},
 		{"an escape just fits", strings.Repeat("x", 60) + "\n" + "y", strings.Repeat("x", 60) + `\x0a`},
+		{"three escapes that belong together do not fit", strings.Repeat("x", 56) + "\u202ey", strings.Repeat("x", 56)},
 		{"nothing after what does not fit", strings.Repeat("x", 61) + "\ny", strings.Repeat("x", 61)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -234,6 +234,7 @@ func TestConfigErrors(t *testing.T) {
 		{"an unknown estimator", Config{Listen: loopback, Tenants: []Tenant{{Keys: aes[0].Keys, Estimator: 200}}}, "server: tenant 1: the estimator is none of p50, min, p90, p99 and mean"},
 		{"a key ID twice", Config{Listen: loopback, Tenants: append(none, aes...)}, "server: tenant 2, key 1: tenant 1 (7) has a key with the key ID 7 too; "},
 		{"none exposed", Config{Listen: []string{"127.0.0.1:0", "0.0.0.0:0"}, Tenants: none}, "server: tenant 1, key 1: a key in none mode can be forged by whoever reaches the port, and 0.0.0.0:0 is open to other machines; "},
+		{"none on a network", Config{Listen: []string{"192.0.2.7:29292"}, Tenants: none}, "server: tenant 1, key 1: a key in none mode can be forged by whoever reaches the port, and 192.0.2.7:29292 is open to other machines; "},
 		{"skew", Config{Listen: loopback, Tenants: aes, Skew: 1500 * time.Microsecond}, "server: skew: 1.5ms is not a whole number of milliseconds from 1 ms to 1 h"},
 		{"dedup TTL cap", Config{Listen: loopback, Tenants: aes, DedupTTLCap: -1}, "server: dedup TTL cap: -1ns is not a whole number of milliseconds from 1 ms to 1 h"},
 		{"TTL", Config{Listen: loopback, Tenants: aes, TTL: 1500 * time.Millisecond}, "server: TTL: 1.5s is not a whole number of seconds from 1 s to 24 h"},

@@ -86,11 +86,7 @@ func (d *fileDecoder) tenant(n *yaml.Node) error {
 		{Name: "name", Decode: func(n *yaml.Node) (err error) { t.Name, err = yamlfile.Text(n, "name"); return err }},
 		{Name: "estimator", Decode: func(n *yaml.Node) (err error) { t.Estimator, err = estimator(n); return err }},
 		{Name: "insecure_auth", Decode: func(n *yaml.Node) (err error) { t.InsecureAuth, err = yamlfile.Bool(n, "insecure_auth"); return err }},
-		{Name: "legacy_keys", Decode: func(n *yaml.Node) (err error) {
-			allowed, err := yamlfile.Bool(n, "legacy_keys")
-			legacy = legacy || allowed
-			return err
-		}},
+		{Name: "legacy_keys", Decode: func(n *yaml.Node) (err error) { legacy, err = yamlfile.Bool(n, "legacy_keys"); return err }},
 	})
 	if err != nil {
 		return err

@@ -119,6 +119,7 @@ func TestTenantsFileErrors(t *testing.T) {
 		{"no key at all", "tenants:\n  - key: hello\n", fileRules{}, "2:10: invalid key: "},
 		{"a key cut short", "tenants:\n  - key: rl-aes1qqqqqqqq\n", fileRules{}, "2:10: invalid key: "},
 		{"legacy", "tenants:\n  - key: {legacy7}\n", fileRules{}, "2:10: the key rl-aes(key_id=7, legacy) has the legacy format; to accept it, set legacy_keys: true on this tenant or start with --legacy-keys"},
+		{"legacy by rule, but not here", "tenants:\n  - key: {legacy7}\n    legacy_keys: false\n", fileRules{legacyKeys: true}, "2:10: the key rl-aes(key_id=7, legacy) has the legacy format; "},
 		{"bool", "tenants:\n  - key: {aes7}\n    insecure_auth: yes please\n", fileRules{}, "3:20: `insecure_auth` must be true or false"},
 		{"estimator", "tenants:\n  - key: {aes7}\n    estimator: p95\n", fileRules{}, "3:16: the estimator is none of p50, min, p90, p99 and mean"},
 		{"name too long", "tenants:\n  - key: {aes7}\n    name: " + strings.Repeat("x", 65) + "\n", fileRules{}, "2:5: the name has 65 bytes, more than 64"},

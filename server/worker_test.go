@@ -289,6 +289,14 @@ func TestRotation(t *testing.T) {
 			t.Errorf("key %d: old keys were used %d times, want %d", i, got, i)
 		}
 	}
+	// What is forged in a mode that any of the keys has is no question of the mode.
+	for n, k := range []apikey.Key{newer, older} {
+		b := newClient(t, k).request(checkout(1))
+		b[50] ^= 1 // the cookie or the nonce
+		if answer := w.ask(b); answer != nil || counts.dropped[dropAuth].Load() != uint64(n+1) {
+			t.Errorf("%v: a forged datagram is answered with %x; dropped: %s", k, answer, drops(w))
+		}
+	}
 	if got := counts.oldKeyLastMs.Load(); got != clock.Now().Wall {
 		t.Errorf("last use of an old key at %d, want %d", got, clock.Now().Wall)
 	}

@@ -13,7 +13,7 @@ import (
 type serveCmd struct {
 	Listen     []string       `default:"127.0.0.1:29292" placeholder:"ADDR" help:"UDP address to answer on (${default}); may be repeated. All of them are one server."`
 	Tenants    string         `required:"" type:"path" placeholder:"FILE" help:"YAML file that names the tenants and their keys; followed while it changes. The world must not be able to read it."`
-	LegacyKeys bool           `help:"Accept keys of the legacy format for every tenant."`
+	LegacyKeys bool           `help:"Accept keys of the legacy format for tenants that do not say."`
 	Estimator  string         `enum:"p50,min,p90,p99,mean" default:"p50" placeholder:"NAME" help:"What latency guards go by, for tenants that do not say: p50 (the default), min, p90, p99 or mean."`
 	DNS        string         `name:"dns" placeholder:"ADDR" help:"Serve DNS for --zone here, over UDP and TCP, with this server as its only member."`
 	Zone       string         `placeholder:"ZONE" help:"The zone, such as rl.example.com: each tenant's clients ask for c-<key ID> in it."`
