@@ -28,7 +28,7 @@ type identity struct {
 type dedup struct {
 	pool     pool[identity]
 	index    table
-	wheel    wheel // by the wall clock's milliseconds: the time at which an identity is spent
+	calendar calendar // of the wall clock: when identities are spent
 	hash     hasher
 	floor    uint64 // ms
 	limit    int    // identities at most
@@ -58,8 +58,7 @@ func (d *dedup) remember(id *identity, hash, fresh uint64) {
 	i := d.pool.take()
 	*d.pool.at(i) = *id
 	d.index.add(id.tag, i)
-	d.wheel.rest(fresh)
-	d.wheel.add(d.pool.links, i, id.spent)
+	d.calendar.add(d.pool.links, i, id.spent, fresh)
 	// Two go for one that comes, so that a lowered bound drains.
 	for drop := 2; drop > 0 && d.pool.live > d.limit; drop-- {
 		d.evict(fresh)
@@ -70,19 +69,19 @@ func (d *dedup) remember(id *identity, hash, fresh uint64) {
 // a timestamp of its own.
 func (d *dedup) prolong(i uint32, spent uint64) {
 	id := d.pool.at(i)
-	id.spent = max(id.spent, spent) // the wheel finds out when it comes by
+	id.spent = max(id.spent, spent) // the calendar finds out when it comes by
 }
 
-// evict forgets the identity that is spent first. Where very many wait in the wheel's next slot, one
-// of the first.
+// evict forgets the identity that is spent first. Where very many of the first were prolonged, one of
+// those.
 func (d *dedup) evict(fresh uint64) {
 	for try := 0; ; try++ {
-		i, ok := d.wheel.pop(d.pool.links, math.MaxUint64)
+		i, ok := d.calendar.pop(d.pool.links, math.MaxUint64)
 		if !ok {
 			return
 		}
-		if spent := d.pool.at(i).spent; spent > d.wheel.now && try < sorted {
-			d.wheel.add(d.pool.links, i, spent)
+		if spent := d.pool.at(i).spent; !d.calendar.due(spent) && try < prolonged {
+			d.calendar.add(d.pool.links, i, spent, fresh)
 			continue
 		}
 		if d.pool.at(i).spent >= fresh {
@@ -96,13 +95,12 @@ func (d *dedup) evict(fresh uint64) {
 // reclaim looks at one identity that was to be spent before a time, the oldest timestamp that is
 // still fresh; it goes if it is. It returns false if there is none.
 func (d *dedup) reclaim(fresh uint64) bool {
-	i, ok := d.wheel.pop(d.pool.links, fresh)
+	i, ok := d.calendar.pop(d.pool.links, fresh)
 	if !ok {
 		return false
 	}
 	if spent := d.pool.at(i).spent; spent >= fresh {
-		d.wheel.rest(fresh)
-		d.wheel.add(d.pool.links, i, spent)
+		d.calendar.add(d.pool.links, i, spent, fresh)
 		return true
 	}
 	d.forget(i)

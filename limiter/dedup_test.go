@@ -259,8 +259,8 @@ func TestAnswerGone(t *testing.T) {
 	}
 }
 
-// TestExpiredIsNotDegraded makes room by an identity whose time is over, behind others in the same
-// slot of the wheel, and does not count that as degraded.
+// TestExpiredIsNotDegraded makes room by identities whose time is over, and does not count those as
+// degraded.
 func TestExpiredIsNotDegraded(t *testing.T) {
 	c := testConfig()
 	c.Identities, c.Skew = 40, 1000

@@ -59,6 +59,7 @@ func (e *Engine) set(c Config) {
 	e.trackers.mem.limit = c.sampleLimit()
 	e.trackers.estimator = c.Estimator
 	e.dedup.limit = c.Identities
+	e.dedup.calendar.fit(2*uint64(c.Skew) + uint64(c.DedupTTLMax))
 	e.answers.resize(c.AnswerBytes, e.now)
 }
 

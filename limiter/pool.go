@@ -7,7 +7,8 @@ const recordsPerChunk = 256
 // pool stores records of one type and names them by index, so that everything that refers to a
 // record is a uint32 and the garbage collector has nothing to follow. Index 0 is no record. Freed
 // records are handed out again first; chunks stay with the pool. Every record has a link, which
-// chains it to the free list while it is free and to a slot of its owner's wheel while it is not.
+// chains it to the free list while it is free and to a slot of its owner's wheel or calendar while it
+// is not.
 type pool[R any] struct {
 	records []*[recordsPerChunk]R
 	links   links

@@ -3,14 +3,15 @@ package limiter
 // How much work a call does for what has expired: enough that the backlog shrinks however much a
 // call adds, and little enough that no call is long.
 const (
-	// A bucket or tracker is passed by the wheel at most once a level, an identity three times unless
-	// the skew is minutes.
+	// A bucket or tracker is passed by the wheel at most once a level, an identity by the calendar once,
+	// and once more for being prolonged.
 	stepsPerBlock = 8
 	stepsPerCall  = 8
 	// lastResort is how many records a call looks at before it says that a table is full.
 	lastResort = 64
-	// sorted is how many identities a call puts in order before it takes the next for the first.
-	sorted = 256
+	// prolonged is how many prolonged identities a call puts in order before it takes the next for the
+	// first.
+	prolonged = 64
 	// samplesAStep is how many samples the wheel takes from a tracker at a time.
 	samplesAStep = 16
 )

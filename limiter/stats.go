@@ -38,7 +38,7 @@ func (e *Engine) Stats() Stats {
 		Floor:         d.floor,
 		Memory: int(unsafe.Sizeof(*e)) + b.pool.memory() + b.index.memory() + b.mem.memory() +
 			t.pool.memory() + t.index.memory() + t.mem.memory() +
-			d.pool.memory() + d.index.memory() + e.answers.memory,
+			d.pool.memory() + d.index.memory() + d.calendar.memory() + e.answers.memory,
 	}
 }
 
@@ -53,7 +53,7 @@ func (c Config) WorstCase() int {
 	n := int(unsafe.Sizeof(Engine{}))
 	n += recordBytes[bucket](int(c.RateBuckets)) + c.groupLimit()*int(unsafe.Sizeof(group{}))
 	n += recordBytes[tracker](int(c.LatencyServices)) + c.sampleLimit()*int(unsafe.Sizeof(sample{}))
-	n += recordBytes[identity](c.Identities)
+	n += recordBytes[identity](c.Identities) + calendarPages*int(unsafe.Sizeof(calendarPage{}))
 	return n + max(c.AnswerBytes, 2*answerPageMin)
 }
 
@@ -76,6 +76,8 @@ func (p *pool[R]) memory() int { return len(p.records) * p.chunkBytes() }
 func (t *table) memory() int {
 	return t.segments*int(unsafe.Sizeof(segment{})) + 8*len(t.directory)
 }
+
+func (c *calendar) memory() int { return c.held * int(unsafe.Sizeof(calendarPage{})) }
 
 func (s *slabs[T]) memory() int {
 	var item T
