@@ -72,6 +72,51 @@ func (t *orderTree) remove(i uint16) {
 	}
 }
 
+// rebuild makes the tree anew of the nodes that are not from before a time: in the order of the old
+// tree and by their ranks, which needs O(n) steps however many nodes go.
+func (t *orderTree) rebuild(before int64) {
+	last := t.append(t.root, 0, before)
+	t.root = 0
+	for ; last != 0; last = t.node(last).parent {
+		t.measure(last)
+		t.root = last
+	}
+}
+
+// append puts the nodes of the old subtree of i that stay to the right of a new tree, whose last node
+// is last, and returns the last node then. On the new tree's way to its last node, sizes are open.
+func (t *orderTree) append(i, last uint16, before int64) uint16 {
+	if i == 0 {
+		return last
+	}
+	n := t.node(i)
+	right := n.right
+	last = t.append(n.left, last, before)
+	if n.at >= before {
+		var under uint16 // what the node comes over
+		for last != 0 && t.node(last).rank < n.rank {
+			under = last
+			t.measure(under)
+			last = t.node(last).parent
+		}
+		n.left, n.right, n.parent = under, 0, last
+		if under != 0 {
+			t.node(under).parent = i
+		}
+		if last != 0 {
+			t.node(last).right = i
+		}
+		last = i
+	}
+	return t.append(right, last, before)
+}
+
+// measure counts the subtree of node i, whose children are counted.
+func (t *orderTree) measure(i uint16) {
+	n := t.node(i)
+	n.size = uint16(1 + t.size(n.left) + t.size(n.right))
+}
+
 // kth returns the k-th smallest latency; k is counted from 1 and at most the tree's size.
 func (t *orderTree) kth(k int) uint32 {
 	at := t.root

@@ -22,7 +22,11 @@ const (
 func (e *Engine) Reclaim(now Time, steps int) (more bool) {
 	e.advance(now)
 	left := e.reclaim(steps, steps, steps)
-	return left == 0 && steps > 0
+	pages := steps
+	for pages > 0 && e.answers.reclaim(e.now) {
+		pages--
+	}
+	return min(left, pages) == 0 && steps > 0
 }
 
 // reclaim takes back expired state, so many steps each of buckets, of trackers and of identities. It

@@ -197,3 +197,24 @@ func TestWorstCase(t *testing.T) {
 		t.Errorf("%d bytes are held, computed were %d", s.Memory, worst)
 	}
 }
+
+// Reclaim gives back every page of answers that is over, also when hardly anything else is.
+func TestReclaimAnswers(t *testing.T) {
+	r := newRig(t, testConfig())
+	blocks := make([]wire.Resource, 20)
+	for i := range blocks {
+		blocks[i] = numbered(i, 1000, 1<<31, 1)
+	}
+	for range 1000 {
+		r.ask(blocks...)
+	}
+	if r.e.answers.newest-r.e.answers.oldest < 3 {
+		t.Fatal("too few pages to tell")
+	}
+	r.pass(100 * nsPerMs)
+	for r.e.Reclaim(r.now, 1000) {
+	}
+	if s := r.e.Stats(); s.Answers != 0 || s.Identities == 0 {
+		t.Errorf("%d answers and %d identities are left, want no answers", s.Answers, s.Identities)
+	}
+}

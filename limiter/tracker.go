@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"encoding/binary"
+	"sort"
 
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/wire"
@@ -186,21 +187,53 @@ func (t *trackers) insert(r *tracker, now int64, latency uint32) {
 	r.by = 0
 }
 
-// expire forgets samples whose time is over, at most so many. Each costs O(log n) once in its life, all
-// of them together nothing; while calls come, the wheel takes them a few at a time.
+// expireEach is how many samples are taken out of a tree one by one before it is cheaper to make the
+// tree anew.
+const expireEach = 64
+
+// expire forgets samples whose time is over, at most so many. A few cost O(log n) each; of very many,
+// which a tracker can have when nobody has asked for it for long, all together cost O(n), so that no
+// call is long. While calls come, the wheel takes them a few at a time.
 func (t *trackers) expire(r *tracker, now int64, most int) {
 	ttl := r.key.ttlNs()
 	if r.count == 0 || now-r.oldest < ttl {
 		return
 	}
 	ring := t.mem.at(r.slab, r.class)
-	newest := (int(r.head) + int(r.count) - 1) & (len(ring) - 1)
-	if now-ring[newest].at >= ttl {
+	place := func(k int) int { return (int(r.head) + k) & (len(ring) - 1) }
+	if now-ring[place(int(r.count)-1)].at >= ttl {
 		r.head, r.count, r.root, r.sum, r.by = 0, 0, 0, 0, 0
+		return
+	}
+	if most > expireEach && int(r.count) > expireEach && now-ring[place(expireEach)].at >= ttl {
+		over := sort.Search(int(r.count), func(k int) bool { return now-ring[place(k)].at < ttl })
+		t.forgetMany(r, over)
 		return
 	}
 	for ; most > 0 && now-r.oldest >= ttl; most-- {
 		t.forget(r)
+	}
+}
+
+// forgetMany drops so many of the oldest samples, fewer than there are, in O(n).
+func (t *trackers) forgetMany(r *tracker, over int) {
+	ring := t.mem.at(r.slab, r.class)
+	tree := orderTree{ring, r.root}
+	r.head = uint16((int(r.head) + over) & (len(ring) - 1))
+	left := int(r.count) - over
+	r.oldest = ring[r.head].at
+	if left < int(r.count)/8 {
+		tree.root = 0
+		for k := range left {
+			tree.insert(uint16((int(r.head)+k)&(len(ring)-1)) + 1)
+		}
+	} else {
+		tree.rebuild(r.oldest)
+	}
+	r.root, r.count, r.by = tree.root, uint16(left), 0
+	r.sum = 0
+	for k := range left {
+		r.sum += uint64(ring[(int(r.head)+k)&(len(ring)-1)].latency)
 	}
 }
 
