@@ -17,8 +17,9 @@ type captured struct {
 }
 
 // TestCapturedDatagrams sends captured datagrams again, at any time, in any order, while tables are
-// tiny, the wall clock jumps and the server restarts. No engine executes an identity twice, and none
-// executes what was stamped before it started.
+// tiny, the wall clock jumps, the tenant goes and comes back, and the server restarts. No engine
+// executes an identity twice, or one that its predecessor did, and none executes what was stamped
+// before it started.
 func TestCapturedDatagrams(t *testing.T) {
 	const steps = 30_000
 	var executions, repeats, degraded int
@@ -57,18 +58,30 @@ func (a *attack) config() Config {
 		RateBuckets: 4, LatencyServices: 4, LatencyBufferSize: 8, DedupTTLMax: 100, WindowMax: 1000,
 		Skew:       500,
 		Identities: 1 + a.rng.IntN(1<<a.rng.IntN(11)), AnswerBytes: 1024 << a.rng.IntN(5),
-		Seed: [16]byte{byte(a.rng.Uint32())}, Start: a.now.Wall,
+		Seed: [16]byte{byte(a.rng.Uint32())},
 	}
 }
 
 // restart is a crash: a new engine knows nothing but when it starts.
 func (a *attack) restart() {
+	a.replace(a.now.Wall)
+	clear(a.executed)
+}
+
+// comeBack is a tenant that was removed and is there again: its new engine begins where the old one
+// ended.
+func (a *attack) comeBack() {
+	a.replace(max(a.now.Wall, a.e.Stats().Latest))
+}
+
+func (a *attack) replace(start uint64) {
+	c := a.config()
+	c.Start = start
 	var err error
-	if a.e, err = New(a.config()); err != nil {
+	if a.e, err = New(c); err != nil {
 		a.t.Fatal(err)
 	}
-	a.start = a.now.Wall
-	clear(a.executed)
+	a.start = start
 }
 
 func (a *attack) step() {
@@ -80,8 +93,11 @@ func (a *attack) step() {
 			a.now.Wall += a.rng.Uint64N(2000) - 1000 // it steps
 		}
 	case 2:
-		if a.rng.IntN(100) == 0 {
+		switch a.rng.IntN(100) {
+		case 0:
 			a.restart()
+		case 1:
+			a.comeBack()
 		}
 	case 3:
 		c := a.config()

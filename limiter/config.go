@@ -38,8 +38,7 @@ type Config struct {
 	// and keep it secret: who knows it can make tables slow.
 	Seed [16]byte
 	// Start is the first floor in Unix ms: requests with a timestamp up to it are dropped. It is the
-	// start of the process, or a later time that an earlier engine of the tenant may have answered
-	// for.
+	// start of the process, or [Stats.Latest] of an earlier engine of the tenant if that is later.
 	Start uint64
 }
 

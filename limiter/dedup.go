@@ -31,6 +31,7 @@ type dedup struct {
 	calendar calendar // of the wall clock: when identities are spent
 	hash     hasher
 	floor    uint64 // ms
+	latest   uint64 // ms: when the last of all that were remembered is spent
 	limit    int    // identities at most
 	degraded uint64 // identities that were forgotten before their time
 }
@@ -55,6 +56,7 @@ func (d *dedup) find(key *identityKey, hash uint64) uint32 {
 // timestamp that is not stale.
 func (d *dedup) remember(id *identity, hash, fresh uint64) {
 	id.tag = tag(hash)
+	d.latest = max(d.latest, id.spent)
 	i := d.pool.take()
 	*d.pool.at(i) = *id
 	d.index.add(id.tag, i)
@@ -69,6 +71,7 @@ func (d *dedup) remember(id *identity, hash, fresh uint64) {
 // a timestamp of its own.
 func (d *dedup) prolong(i uint32, spent uint64) {
 	id := d.pool.at(i)
+	d.latest = max(d.latest, spent)
 	id.spent = max(id.spent, spent) // the calendar finds out when it comes by
 }
 

@@ -32,7 +32,7 @@ func New(c Config) (*Engine, error) {
 	e.trackers.hash = seed.derive(2)
 	e.trackers.ranks = seed.sum3(5, 0, 0)
 	e.dedup.hash = seed.derive(3)
-	e.dedup.floor = c.Start
+	e.dedup.floor, e.dedup.latest = c.Start, c.Start
 	e.set(c)
 	return e, nil
 }

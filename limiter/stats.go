@@ -17,7 +17,10 @@ type Stats struct {
 	RefusedBlocks uint64 // resource blocks rejected because no bucket had room
 	DroppedBlocks uint64 // report blocks dropped because no tracker had room
 	Floor         uint64 // Unix ms: unknown datagrams with timestamps up to it are dropped
-	Memory        int    // bytes held for records, tables, groups, samples and answers
+	// Latest is in Unix ms, too: no copy of what was ever executed has a later timestamp. It is the
+	// Start of an engine that comes after this one.
+	Latest uint64
+	Memory int // bytes held for records, tables, groups, samples and answers
 }
 
 // Stats returns the engine's numbers. It looks at no record and does not allocate.
@@ -36,6 +39,7 @@ func (e *Engine) Stats() Stats {
 		RefusedBlocks: e.refused,
 		DroppedBlocks: e.dropped,
 		Floor:         d.floor,
+		Latest:        d.latest,
 		Memory: int(unsafe.Sizeof(*e)) + b.pool.memory() + b.index.memory() + b.mem.memory() +
 			t.pool.memory() + t.index.memory() + t.mem.memory() +
 			d.pool.memory() + d.index.memory() + d.calendar.memory() + e.answers.memory,
