@@ -175,6 +175,7 @@ func (s *Server) start(ctx context.Context, tasks *sync.WaitGroup, failed chan<-
 	for i, w := range s.workers {
 		tasks.Go(func() { w.run(ctx, s.conns[i]) })
 	}
+	tasks.Go(func() { s.registry.sweep(ctx, s.settings.Clock) })
 	if s.watcher != nil {
 		tasks.Go(func() {
 			s.watcher.Run(ctx, s.fileChanged, func(err error) { s.log.Warn("the tenants file is not watched well", "error", err) })
