@@ -43,26 +43,43 @@ func (t *tenant) open(e *wire.Envelope, scratch *wire.Scratch) (pdu []byte, key 
 // tenantState is what belongs to a key ID, whatever its tenant is called and by which
 // keys it is reached.
 type tenantState struct {
-	mu     sync.Mutex // guards the engine
+	mu     sync.Mutex // guards the engine and gone
 	engine *limiter.Engine
+	gone   bool // the tenant was removed; a worker may still hold its state
 
 	counts tenantCounts
 	labels labelTable
 }
 
-// decide lets the engine decide a request. Only here and in observe do workers wait
-// for each other.
-func (s *tenantState) decide(now limiter.Time, h *wire.Header, v *wire.RequestView, a *wire.Answer) limiter.Verdict {
+// decide lets the engine decide a request; ok is false if the tenant has gone
+// meanwhile. Only here and in observe do workers wait for each other.
+func (s *tenantState) decide(now limiter.Time, h *wire.Header, v *wire.RequestView, a *wire.Answer) (verdict limiter.Verdict, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.engine.Decide(now, h, v, a)
+	if s.gone {
+		return 0, false
+	}
+	return s.engine.Decide(now, h, v, a), true
 }
 
-// observe lets the engine take in a latency report.
-func (s *tenantState) observe(now limiter.Time, h *wire.Header, v *wire.ReportView) limiter.Verdict {
+// observe lets the engine take in a latency report; ok is false if the tenant has gone
+// meanwhile.
+func (s *tenantState) observe(now limiter.Time, h *wire.Header, v *wire.ReportView) (verdict limiter.Verdict, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.engine.Observe(now, h, v)
+	if s.gone {
+		return 0, false
+	}
+	return s.engine.Observe(now, h, v), true
+}
+
+// bury ends the state: from its return on nothing is executed by it any more. It
+// returns the time, in Unix ms, that nothing which was ever executed is stamped after.
+func (s *tenantState) bury() (latest uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = true
+	return s.engine.Stats().Latest
 }
 
 func (s *tenantState) stats() limiter.Stats {
@@ -82,8 +99,12 @@ type registry struct {
 	rules   engineRules
 	current atomic.Pointer[directory]
 
-	mu      sync.Mutex        // one change at a time; guards removed
-	removed map[uint64]uint64 // key IDs of tenants that went: when, in Unix ms
+	mu sync.Mutex // one change at a time; guards what follows
+	// removed has the tenants that went, by key ID: the time in Unix ms that nothing
+	// which they executed is stamped after. What is too old to be fresh is left out, and
+	// forgotten is not below it.
+	removed   map[uint64]uint64
+	forgotten uint64
 }
 
 // engineRules are what every tenant's engine has from the server.
@@ -155,14 +176,16 @@ func newTenant(t *Tenant) (*tenant, error) {
 	return made, nil
 }
 
-// newState makes the state of a tenant that there was not. Its floor begins now: what
-// an earlier process or an earlier tenant of this key ID executed is not executed again.
+// newState makes the state of a tenant that there was not. Its floor begins now, or,
+// if its key ID was here before, where that ended: what an earlier process or an
+// earlier tenant of this key ID executed is not executed again.
 func (r *registry) newState(now limiter.Time, t *Tenant) (*tenantState, error) {
 	c := r.engineConfig(t)
-	c.Start = now.Wall
-	if gone, ok := r.removed[t.Keys[0].ID()]; ok {
-		// It may have executed timestamps that were ahead of the clock by the skew.
-		c.Start = max(c.Start, gone+uint64(r.rules.skew))
+	latest, wasHere := r.removed[t.Keys[0].ID()]
+	if wasHere {
+		c.Start = latest // also before now: so it misses nothing by being gone for a moment
+	} else {
+		c.Start = max(now.Wall, r.forgotten)
 	}
 	if _, err := io.ReadFull(r.rules.entropy, c.Seed[:]); err != nil {
 		return nil, fmt.Errorf("server: tenant %s: drawing a hash seed: %w", t.Name, err)
@@ -206,18 +229,23 @@ func (r *registry) labelQuota(t *Tenant) int {
 	return int(min(int64(t.Keys[0].Quotas().MetricsLabels), int64(r.rules.maxLabels)))
 }
 
-// bury notes which tenants went, for as long as a datagram that they executed could
-// still be fresh, and returns how many.
+// bury ends the tenants that went and returns how many. What they executed is kept in
+// mind for as long as a datagram of it could be fresh.
 func (r *registry) bury(now limiter.Time, old, next directory) int {
-	for id, gone := range r.removed {
-		if gone+2*uint64(r.rules.skew) < now.Wall {
+	for id, latest := range r.removed {
+		switch {
+		case next[id] != nil: // its engine knows
+			delete(r.removed, id)
+		case latest+uint64(r.rules.skew) < now.Wall:
+			// Should the clock go back, forgotten stands for it.
+			r.forgotten = max(r.forgotten, latest)
 			delete(r.removed, id)
 		}
 	}
 	n := 0
-	for id := range old {
+	for id, t := range old {
 		if next[id] == nil {
-			r.removed[id] = now.Wall
+			r.removed[id] = t.state.bury()
 			n++
 		}
 	}

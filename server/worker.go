@@ -83,7 +83,10 @@ func (w *worker) handleRequest(now limiter.Time, t *tenant, key int, pdu []byte)
 		return w.drop(t, dropMalformed)
 	}
 	question := &w.envelope.Header
-	verdict := t.state.decide(now, question, &w.request, &w.answer)
+	verdict, ok := t.state.decide(now, question, &w.request, &w.answer)
+	if !ok {
+		return w.drop(nil, dropUnknownKey)
+	}
 	t.state.counts.verdicts[verdict].Add(1)
 	if verdict.Dropped() {
 		return nil
@@ -108,7 +111,10 @@ func (w *worker) handleReport(now limiter.Time, t *tenant, pdu []byte) []byte {
 	if wire.ParseReport(pdu, &w.report) != nil {
 		return w.drop(t, dropMalformed)
 	}
-	verdict := t.state.observe(now, &w.envelope.Header, &w.report)
+	verdict, ok := t.state.observe(now, &w.envelope.Header, &w.report)
+	if !ok {
+		return w.drop(nil, dropUnknownKey)
+	}
 	t.state.counts.verdicts[verdict].Add(1)
 	return nil
 }
