@@ -15,7 +15,8 @@
 // A [Key] never prints its secret: formatting it with any verb of package fmt,
 // and encoding it as text, JSON, YAML or a log attribute, gives a redacted form
 // such as "rl-aes(key_id=7)". [Key.Encode] is the only way to get the text that
-// [Parse] reads. No error of this package repeats any part of a key.
+// [Parse] reads. No error of this package repeats a key's text or a byte of its
+// secret.
 //
 // Values of this package are immutable and safe for concurrent use.
 package apikey

@@ -8,8 +8,8 @@ import (
 )
 
 // ErrInvalid is wrapped by every error of [Parse] and [ParseAny] about a string
-// that is no key. The text says what is wrong with it and repeats no part of
-// it.
+// that is no key. The text says what is wrong with it, and repeats no part of it
+// but a quota's code that means nothing.
 var ErrInvalid = errors.New("apikey: invalid key")
 
 // ErrLegacy is what [Parse] returns for a well-formed key of the legacy format.
@@ -121,7 +121,8 @@ func fromPayload(auth Auth, b []byte) (Key, error) {
 
 func fromVersion1(auth Auth, b []byte) (Key, error) {
 	if b[0] != version1 {
-		return Key{}, invalid("its format version is %d; this program knows %d", b[0], version1)
+		// The byte stays unsaid: in a format of another day it may be a secret's.
+		return Key{}, invalid("its format version is not %d, the only one that this program knows", version1)
 	}
 	q, err := quotasFromWord(binary.LittleEndian.Uint32(b[len(b)-sizeQuotas:]))
 	if err != nil {
@@ -155,7 +156,7 @@ func fromLegacy(auth Auth, b []byte) Key {
 }
 
 // invalid builds an error about a string that is no key. Its arguments are
-// numbers and modes only, never parts of the string.
+// positions, lengths, modes and quota codes only, never characters or bytes.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
