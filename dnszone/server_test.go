@@ -335,7 +335,47 @@ func TestWithheldAnswers(t *testing.T) {
 	if s.limited([]byte{1, 2}, from) != nil || s.limited(append(q[:2:2], append([]byte{flagQR}, q[3:]...)...), from) != nil {
 		t.Error("what is no question is answered")
 	}
-	if st := s.Stats(); st.Withheld != 2 || st.Slipped != 2 || st.Ignored != 2 {
+	if s.limited(append(q, make([]byte, maxQuestion)...), netip.IPv6Loopback()) != nil {
+		t.Error("more than any question has is answered")
+	}
+	if st := s.Stats(); st.Withheld != 2 || st.Slipped != 2 || st.Ignored != 3 {
 		t.Errorf("stats: %+v", st)
 	}
+}
+
+// Datagrams of the greatest length, however many in a row, do not end the server.
+func TestLongDatagrams(t *testing.T) {
+	s := serve(t, mustZone(t, Config{Zone: "rl.test"}), "127.0.0.1:0", Options{})
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(s.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const longest = 65507 // over IPv4
+	for range maxUDPErrors + 1 {
+		if _, err := conn.Write(make([]byte, longest)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Some of those may be lost; a question that is may be asked again.
+	q := packQuestion(t, "rl.test.", dns.TypeSOA, 1232)
+	in := make([]byte, maxUDP)
+	for range 100 {
+		if _, err := conn.Write(q); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := conn.Read(in); err == nil {
+			if m := unpack(t, in[:n]); len(m.Answer) != 1 {
+				t.Errorf("the answer is %v", m)
+			}
+			if st := s.Stats(); st.Ignored == 0 {
+				t.Errorf("stats: %+v", st)
+			}
+			return
+		}
+	}
+	t.Fatal("no answer")
 }

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	maxQuestion  = 4096 // bytes of a datagram that are read; a question has a few dozen
-	maxUDPErrors = 100  // failed reads in a row that end the server
+	maxQuestion  = 4096      // bytes; a question has a few dozen
+	maxDatagram  = 1<<16 - 1 // bytes; where there is less room some systems (Windows) fail the read
+	maxUDPErrors = 100       // failed reads in a row that end the server
 )
 
 // serveUDP reads and answers, one datagram at a time: an answer takes some
 // microseconds and never waits for anything.
 func (s *Server) serveUDP() error {
-	b := make([]byte, maxQuestion)
+	b := make([]byte, maxDatagram)
 	for failures := 0; ; {
 		n, p, err := s.udp.read(b)
 		if err != nil {
@@ -40,7 +41,7 @@ func (s *Server) serveUDP() error {
 
 // limited answers a datagram as far as its sender's share goes.
 func (s *Server) limited(b []byte, from netip.Addr) []byte {
-	if len(b) < headerSize || b[2]&flagQR != 0 {
+	if len(b) < headerSize || len(b) > maxQuestion || b[2]&flagQR != 0 {
 		s.stats.ignored.Add(1)
 		return nil
 	}

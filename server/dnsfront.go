@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/weirhq/weir/dnszone"
 )
@@ -22,10 +23,11 @@ func (s *Server) listenDNS() error {
 		return nil
 	}
 	zone, err := dnszone.New(dnszone.Config{
-		Zone:   s.settings.Zone,
-		KeyIDs: s.registry.keyIDs(),
-		TTL:    s.settings.TTL,
-		Serial: uint32(s.id.Start().Unix()),
+		Zone:            s.settings.Zone,
+		KeyIDs:          s.registry.keyIDs(),
+		TTL:             s.settings.TTL,
+		Serial:          uint32(s.id.Start().Unix()),
+		NameServerAddrs: s.nameServer(),
 	})
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
@@ -55,6 +57,24 @@ func (s *Server) advertised() []netip.AddrPort {
 		addrs[i] = a
 	}
 	return addrs
+}
+
+// nameServer returns the addresses of the name server that the zone names: itself, at
+// the address it listens on, or on a wildcard where clients reach this machine.
+func (s *Server) nameServer() []netip.Addr {
+	if ip := s.settings.dns.Addr(); !ip.IsUnspecified() {
+		if ip.Zone() != "" {
+			return nil // DNS cannot tell it
+		}
+		return []netip.Addr{ip}
+	}
+	var ips []netip.Addr
+	for _, a := range s.advertised() {
+		if !slices.Contains(ips, a.Addr()) {
+			ips = append(ips, a.Addr())
+		}
+	}
+	return ips
 }
 
 func (d *dnsFront) addr() netip.AddrPort { return d.server.Addr() }

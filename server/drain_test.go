@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -159,6 +160,13 @@ func TestDNS(t *testing.T) {
 	if len(a) != 1 || a[0].(*dns.A).A.String() != "127.0.0.1" {
 		t.Errorf("A records: %v", a)
 	}
+	ns := lookup(t, s, "rl.test.", dns.TypeNS)
+	if len(ns) != 1 {
+		t.Fatalf("NS records: %v", ns)
+	}
+	if a := lookup(t, s, ns[0].(*dns.NS).Ns, dns.TypeA); len(a) != 1 || a[0].(*dns.A).A.String() != "127.0.0.1" {
+		t.Errorf("the zone's name server has %v", a)
+	}
 	if srv := lookup(t, s, "_ratelimitly._udp.c-8.rl.test.", dns.TypeSRV); len(srv) != 0 {
 		t.Errorf("a key ID without a tenant has %v", srv)
 	}
@@ -199,5 +207,24 @@ func TestAdvertise(t *testing.T) {
 	}
 	if a := lookup(t, s, target, dns.TypeAAAA); len(a) != 1 || a[0].(*dns.AAAA).AAAA.String() != "2001:db8::9" {
 		t.Errorf("AAAA records: %v", a)
+	}
+}
+
+// The zone's name server is where DNS is asked, or where clients reach the machine.
+func TestNameServer(t *testing.T) {
+	reached := []netip.AddrPort{
+		netip.MustParseAddrPort("192.0.2.9:1"), netip.MustParseAddrPort("192.0.2.9:2"), netip.MustParseAddrPort("[2001:db8::9]:1"),
+	}
+	for dns, want := range map[string]string{
+		"127.0.0.1:53":     "[127.0.0.1]",
+		"[::1]:53":         "[::1]",
+		"[fe80::1%eth0]:1": "[]",
+		"0.0.0.0:53":       "[192.0.2.9 2001:db8::9]",
+		"[::]:53":          "[192.0.2.9 2001:db8::9]",
+	} {
+		s := &Server{settings: &settings{dns: netip.MustParseAddrPort(dns), advertise: reached}}
+		if got := fmt.Sprint(s.nameServer()); got != want {
+			t.Errorf("%s: %s, want %s", dns, got, want)
+		}
 	}
 }
