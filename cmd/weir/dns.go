@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"time"
@@ -42,6 +43,11 @@ Examples:
 
 // Run serves the zone until the context ends.
 func (c *dnsCmd) Run(ctx context.Context, std *stdio) error {
+	hangups := catchHangups()
+	defer hangups.stop()
+	if c.TTL <= 0 {
+		return usage(errors.New("--ttl must be more than 0; leave it out for the default"))
+	}
 	log := newLog(std, c.LogFormat)
 	zone, err := dnszone.New(dnszone.Config{
 		Zone: c.Zone, TTL: c.TTL, NameServer: c.NS, NameServerAddrs: c.nsAddrs(),
@@ -69,7 +75,7 @@ func (c *dnsCmd) Run(ctx context.Context, std *stdio) error {
 	defer tasks.Wait()
 	defer cancel()
 	tasks.Go(func() { members.Run(ctx) })
-	onHangup(ctx, &tasks, members.Reload)
+	hangups.follow(ctx, &tasks, members.Reload)
 	log.Info("serving", "dns", server.Addr().String(), "zone", zone.Name(), "members", len(zone.Members()), "serial", zone.Serial())
 	return server.Serve(ctx)
 }

@@ -60,11 +60,18 @@ Examples:
 
 // Run serves until the context ends, and then for the drain time.
 func (c *serveCmd) Run(ctx context.Context, std *stdio) error {
+	return c.run(ctx, std, server.New)
+}
+
+// run serves with the server that start makes.
+func (c *serveCmd) run(ctx context.Context, std *stdio, start func(server.Config) (*server.Server, error)) error {
+	hangups := catchHangups()
+	defer hangups.stop()
 	cfg, err := c.config(std)
 	if err != nil {
 		return usage(err)
 	}
-	srv, err := server.New(cfg)
+	srv, err := start(cfg)
 	if err != nil {
 		return err
 	}
@@ -81,9 +88,9 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio) error {
 	defer stop()
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	hangups, cancelHangups := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelHangups()
-	onHangup(hangups, &tasks, func() { _ = srv.Reload() }) // it logs
+	serving, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer ended()
+	hangups.follow(serving, &tasks, func() { _ = srv.Reload() }) // it logs
 	return srv.Run(ctx)
 }
 
@@ -95,6 +102,10 @@ func (c *serveCmd) config(std *stdio) (server.Config, error) {
 	}
 	if c.Identities < 1 || c.AnswerSize < 1 || c.MaxLabels < 1 {
 		return server.Config{}, errors.New("--identities, --answer-bytes and --max-labels must be at least 1")
+	}
+	// To the package 0 means the default. Whoever writes it means 0.
+	if c.Skew <= 0 || c.DedupTTL <= 0 || c.TTL <= 0 {
+		return server.Config{}, errors.New("--skew, --dedup-ttl-cap and --ttl must be more than 0; leave one out for its default")
 	}
 	cfg := server.Config{
 		Listen: c.Listen, TenantsFile: c.Tenants, LegacyKeys: c.LegacyKeys, Estimator: estimator,

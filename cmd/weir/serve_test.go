@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -145,5 +146,33 @@ func TestDrainFlag(t *testing.T) {
 		if cfg, err := c.Serve.config(std); err != nil || cfg.Drain.String() != want {
 			t.Errorf("--drain=%s is %v, %v, want %s", text, cfg.Drain, err, want)
 		}
+	}
+}
+
+// serveCommand is what flags make of the command.
+func serveCommand(t *testing.T, flags ...string) *serveCmd {
+	t.Helper()
+	var c cli
+	parser, err := kong.New(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(append([]string{"serve"}, flags...)); err != nil {
+		t.Fatal(err)
+	}
+	return &c.Serve
+}
+
+// A time of 0 is not what the default is asked for by.
+func TestServeZeroTimes(t *testing.T) {
+	for _, flag := range []string{"--skew=0s", "--dedup-ttl-cap=0s", "--ttl=0s", "--skew=-1s"} {
+		std, _, _ := testIO("", nil)
+		if cfg, err := serveCommand(t, "--tenants=tenants.yaml", flag).config(std); err == nil {
+			t.Errorf("%s is taken: skew %v, cap %v, TTL %v", flag, cfg.Skew, cfg.DedupTTLCap, cfg.TTL)
+		}
+	}
+	std, _, _ := testIO("", nil)
+	if err := (&dnsCmd{Listen: "127.0.0.1:0", Zone: "rl.test", Members: "none.yaml"}).Run(t.Context(), std); err == nil || !strings.Contains(err.Error(), "--ttl") {
+		t.Errorf("weir dns --ttl=0s: %v", err)
 	}
 }

@@ -38,18 +38,29 @@ func newLog(std *stdio, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(std.err, nil))
 }
 
-// onHangup calls f on every SIGHUP until the context ends, in one of the tasks. From
-// its return on, a SIGHUP does not end the process.
-func onHangup(ctx context.Context, tasks *sync.WaitGroup, f func()) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
+// hangups are the SIGHUPs that came since they were caught; several that nobody has
+// seen to are as one.
+type hangups chan os.Signal
+
+// catchHangups catches SIGHUP, which would end the process: first of all, as a reload
+// may be asked for while a start still reads what is to be reloaded.
+func catchHangups() hangups {
+	h := make(hangups, 1)
+	signal.Notify(h, syscall.SIGHUP)
+	return h
+}
+
+// stop catches no more.
+func (h hangups) stop() { signal.Stop(h) }
+
+// follow calls f on every SIGHUP until the context ends, in one of the tasks.
+func (h hangups) follow(ctx context.Context, tasks *sync.WaitGroup, f func()) {
 	tasks.Go(func() {
-		defer signal.Stop(hangup)
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-hangup:
+			case <-h:
 				f()
 			}
 		}
