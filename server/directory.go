@@ -21,6 +21,7 @@ type directory map[uint64]*tenant
 type tenant struct {
 	name  string
 	keys  []*wire.Credential // newest first
+	mute  bool               // the newest key's quotas let no request be answered
 	state *tenantState
 }
 
@@ -165,7 +166,7 @@ func (r *registry) set(now limiter.Time, tenants []Tenant) (change, error) {
 }
 
 func newTenant(t *Tenant) (*tenant, error) {
-	made := &tenant{name: t.Name}
+	made := &tenant{name: t.Name, mute: t.Keys[0].Quotas().DedupTTL == 0}
 	for _, k := range t.Keys {
 		c, err := wire.NewCredential(k)
 		if err != nil {

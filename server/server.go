@@ -86,15 +86,17 @@ func (s *Server) prepare() error {
 	return nil
 }
 
-// identify draws the server's ID. Servers that start in the same second are told apart
-// by chance.
+// identify draws the server's ID. Of the 23 bits that tell apart servers that started
+// in the same second, the upper 10 are the millisecond, so that a server that is
+// restarted at once is younger than it was, and the others are chance.
 func (s *Server) identify(start time.Time) error {
 	var b [4]byte
 	if _, err := io.ReadFull(s.settings.Entropy, b[:]); err != nil {
 		return fmt.Errorf("server: drawing the server ID: %w", err)
 	}
-	const lowBits = 23
-	id, err := ident.NewServerID(start, binary.LittleEndian.Uint32(b[:])>>(32-lowBits))
+	const chanceBits = 13
+	millisecond := uint32(start.Nanosecond() / int(time.Millisecond))
+	id, err := ident.NewServerID(start, millisecond<<chanceBits|binary.LittleEndian.Uint32(b[:])>>(32-chanceBits))
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
@@ -150,9 +152,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.start(background, &tasks, failed)
 	s.ready.Store(true)
-	if clockUnsynchronized() {
-		s.log.Warn("the system says that its clock is not synchronized; run a time service such as chrony, because timestamps and this server's age are told by it")
-	}
+	s.warn()
 	s.announce()
 
 	var err error

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// warn logs what a server can run with and its operator will not want.
+func (s *Server) warn() {
+	if clockUnsynchronized() {
+		s.log.Warn("the system says that its clock is not synchronized; run a time service such as chrony, because timestamps and this server's age are told by it")
+	}
+	if a, bad := s.unreachable(); bad {
+		s.log.Warn("DNS tells clients an address of a family that is not listened on; listen on 0.0.0.0 or [::] too, unless something in between translates",
+			"advertise", a.String(), "listen", texts(s.Addrs()))
+	}
+	s.warnOfTenants()
+}
+
+// warnOfTenants names the tenants that can have no request answered.
+func (s *Server) warnOfTenants() {
+	var names []string
+	for _, t := range s.registry.tenants() {
+		if t.mute {
+			names = append(names, t.name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	s.log.Warn("the newest keys of these tenants have a quota dedup_ttl_ms of 0, so every request is dropped (ttl); issue keys with weir key new", "tenants", names)
+}
+
+// unreachable returns the first address that DNS tells although nothing is listened on
+// in its family. An IPv6 wildcard takes no IPv4.
+func (s *Server) unreachable() (netip.AddrPort, bool) {
+	if s.dns == nil {
+		return netip.AddrPort{}, false
+	}
+	for _, told := range s.advertised() {
+		same := func(a netip.AddrPort) bool { return a.Addr().Is4() == told.Addr().Is4() }
+		if !slices.ContainsFunc(s.settings.listen, same) {
+			return told, true
+		}
+	}
+	return netip.AddrPort{}, false
+}
