@@ -15,17 +15,21 @@ const maxSecretFile = 32 << 20
 // readSecretFile reads a file that only its owner and group may read or change. Its
 // errors do not name the file.
 func readSecretFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, withoutPath(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	// To open a pipe that nobody writes to would wait for whoever does.
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, withoutPath(err)
 	}
 	// Windows keeps no such bits; what Go shows there is made up.
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o006 != 0 {

@@ -1,6 +1,6 @@
 // Package filewatch tells when a configuration file may have changed, however it
 // is replaced: written in place, renamed over by an editor, or reached through
-// symbolic links that Kubernetes swaps.
+// symbolic links that Kubernetes swaps, or with its directory.
 package filewatch
 
 import (
@@ -101,8 +101,11 @@ func (f *Watcher) Run(ctx context.Context, changed func(), failed func(error)) {
 	}
 }
 
+// concerns reports whether an event is about a name on the way, or about a watched
+// directory itself, which was moved or removed and may be there anew.
 func (f *Watcher) concerns(ev fsnotify.Event) bool {
-	return f.names[filepath.Clean(ev.Name)]
+	name := filepath.Clean(ev.Name)
+	return f.names[name] || f.dirs[name]
 }
 
 // follow finds out which names lead to the file now and watches their directories.

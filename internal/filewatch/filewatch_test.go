@@ -113,6 +113,32 @@ func TestSwappedLinks(t *testing.T) {
 	expect(t, told, "4")
 }
 
+// A directory that is replaced by another of its name.
+func TestReplacedDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "conf")
+	fill := func(name, text string) {
+		t.Helper()
+		if err := os.Mkdir(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(name, "f.yaml"), text)
+	}
+	rename := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(dir, "1")
+	fill(dir+".new", "2")
+	told := start(t, filepath.Join(dir, "f.yaml"))
+	rename(dir, dir+".old")
+	rename(dir+".new", dir)
+	expect(t, told, "2")
+	write(t, filepath.Join(dir, "f.yaml"), "3")
+	expect(t, told, "3")
+}
+
 func TestNoDirectory(t *testing.T) {
 	if _, err := New(filepath.Join(t.TempDir(), "absent", "f.yaml")); err == nil {
 		t.Error("a missing directory is watched")
