@@ -272,18 +272,33 @@ func TestAcquireFailsOver(t *testing.T) {
 	})
 }
 
+// unhurried is a host on which every write takes a millisecond.
+type unhurried struct{ *udp.NetworkHost }
+
+type unhurriedConn struct{ udp.Conn }
+
+func (h unhurried) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
+	c, err := h.NetworkHost.Listen(addr, o)
+	return unhurriedConn{c}, err
+}
+
+func (c unhurriedConn) Write(ds []udp.Datagram) (int, error) {
+	pass(time.Millisecond)
+	return c.Conn.Write(ds)
+}
+
 // A decision is handed out after its completion delivery was written.
 func TestCompletionDeliveryPrecedesTheDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
+		w.silence(0)
+		w.stack = unhurried{w.host}
 		c := w.client()
-		w.servers[0].do(func(e *exchange) { e.silent = true })
-		acquire(t, c)
-		if n := c.Stats().Sent[core.SendCompletion]; n != 1 {
-			t.Fatalf("%d completion deliveries", n)
+		start := time.Now()
+		d := acquire(t, c)
+		if took := time.Since(start); d.Elapsed() != 20*time.Millisecond || took != 21*time.Millisecond {
+			t.Errorf("decided after %v, returned after %v", d.Elapsed(), took)
 		}
-		// No synctest.Wait before: it is already with the network.
-		w.net.SetLink(func(udp.Packet) udp.Fate { return udp.Fate{Drop: true} })
 		synctest.Wait()
 		if n, _ := w.servers[0].counts(); n != 2 {
 			t.Errorf("the server got %d datagrams", n)

@@ -96,7 +96,10 @@ func (c *Client) startLookup(l core.Lookup) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.lookups[l.ID] = cancel
 	c.counts.lookups++
-	c.wg.Go(func() { c.lookUp(ctx, l) })
+	c.wg.Go(func() {
+		defer cancel()
+		c.lookUp(ctx, l)
+	})
 }
 
 // lookUp asks the resolver and hands in the answer.
@@ -115,7 +118,6 @@ func (c *Client) lookUp(ctx context.Context, l core.Lookup) {
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
-	c.lookups[l.ID]() // its context
 	delete(c.lookups, l.ID)
 	if l.Kind == core.LookupSRV {
 		c.core.HandleSRV(now, l.ID, srv)
