@@ -70,3 +70,27 @@ func TestLatestOfReports(t *testing.T) {
 		t.Errorf("the latest is %d, want %d", got, want)
 	}
 }
+
+// What docs/guarantees.md says of restarts, both halves of it: stamped at or before the new start is
+// never executed again, stamped after it by a clock ahead is, once.
+func TestRestart(t *testing.T) {
+	for ahead, want := range map[uint64]Verdict{0: DropFloor, 9: DropFloor, 10: DropFloor, 11: Granted, 5000: Granted} {
+		r := newRig(t, testConfig())
+		h := r.header()
+		h.Timestamp += ahead
+		if v := r.send(h, wire.Request{}); v != Granted {
+			t.Fatalf("%d ms ahead: %v", ahead, v)
+		}
+		r.pass(10 * nsPerMs)
+		c := testConfig()
+		c.Start = r.now.Wall
+		restarted := newRig(t, c)
+		restarted.now = r.now
+		if v := restarted.send(h, wire.Request{}); v != want {
+			t.Errorf("%d ms ahead, 10 ms before a restart: %v, want %v", ahead, v, want)
+		}
+		if v := restarted.send(h, wire.Request{}); want == Granted && v != RepeatGranted {
+			t.Errorf("%d ms ahead, the copy of the copy: %v", ahead, v)
+		}
+	}
+}
