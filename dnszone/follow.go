@@ -42,13 +42,21 @@ func Follow(zone *Zone, path string, log *slog.Logger) (*Follower, error) {
 // Run follows the file until ctx ends or the follower is closed. A file that
 // cannot be used is logged, with the place, and changes nothing.
 func (f *Follower) Run(ctx context.Context) {
-	f.watch.Run(ctx, f.Reload, func(err error) {
-		f.log.Warn("watching the members file", "error", err)
-	})
+	f.watch.Run(ctx, f.reload, f.warn)
 }
 
-// Reload reads the file now, as after a change.
+func (f *Follower) warn(err error) { f.log.Warn("watching the members file", "error", err) }
+
+// Reload reads the file now, as after a change. It is found and watched anew, should a
+// directory on the way to it have been replaced.
 func (f *Follower) Reload() {
+	if err := f.watch.Renew(); err != nil {
+		f.warn(err)
+	}
+	f.reload()
+}
+
+func (f *Follower) reload() {
 	if err := f.load(); err != nil {
 		f.log.Error("members file not taken, the members stay as they were", "error", err)
 	}

@@ -49,14 +49,26 @@ func (s *Server) SetTenants(tenants []Tenant) error {
 
 // Reload reads the tenants file again. State is kept and no datagram is lost. A file
 // that is broken changes nothing; the error, which is logged too, says what is wrong
-// where.
+// where. The file is found and watched anew, should a directory on the way to it have
+// been replaced.
 func (s *Server) Reload() error {
 	if s.settings.TenantsFile == "" {
 		return errors.New("server: there is no tenants file to reload")
 	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
+	s.renewWatch()
 	return s.reload(true)
+}
+
+// renewWatch watches where the file is now, before it is read there.
+func (s *Server) renewWatch() {
+	if s.watcher == nil {
+		return
+	}
+	if err := s.watcher.Renew(); err != nil {
+		s.log.Warn("the tenants file is not watched well", "error", err)
+	}
 }
 
 // fileChanged reloads the file if its text is another than that in force.

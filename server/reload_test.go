@@ -153,6 +153,34 @@ func TestSymlinkSwap(t *testing.T) {
 	}
 }
 
+// When the directories above the file are replaced, a reload finds the new file, and
+// watches it from then on.
+func TestReloadFollowsReplacedDirectories(t *testing.T) {
+	a, b := newKey(t, apikey.AuthAES, 1), newKey(t, apikey.AuthAES, 2)
+	onlyA, both := tenantsFile(tenantLine("a", a)), tenantsFile(tenantLine("a", a), tenantLine("b", b))
+	top := t.TempDir()
+	dir := func(name string) string { return filepath.Join(top, name, "conf") }
+	for _, name := range []string{"now", "next"} {
+		if err := os.MkdirAll(dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir(name), "tenants.yaml"), onlyA)
+	}
+	path := filepath.Join(dir("now"), "tenants.yaml")
+	s := start(t, Config{TenantsFile: path})
+	for _, r := range [][2]string{{"now", "old"}, {"next", "now"}} {
+		if err := os.Rename(filepath.Join(top, r[0]), filepath.Join(top, r[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	s.log.await(t, inForce, 1)
+	writeFile(t, path, both)
+	s.log.await(t, inForce, 2)
+}
+
 // A file that is refused says why and where, changes nothing, and is not the end.
 func TestRefusedFile(t *testing.T) {
 	a := newKey(t, apikey.AuthAES, 1)

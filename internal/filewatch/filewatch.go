@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -21,6 +22,9 @@ const (
 	settleLimit = time.Second
 )
 
+// retryTime is when a watch that could not be had is tried again.
+const retryTime = time.Second
+
 // maxLinks bounds how many symbolic links lead to a file.
 const maxLinks = 40
 
@@ -31,8 +35,10 @@ const maxLinks = 40
 type Watcher struct {
 	path    string
 	watcher *fsnotify.Watcher
-	names   map[string]bool // the absolute paths of the file and the links to it
-	dirs    map[string]bool // the directories watched
+
+	mu    sync.Mutex
+	names map[string]bool // the absolute paths of the file and the links to it
+	dirs  map[string]bool // the directories watched
 }
 
 // New begins to watch the file at path, which need not exist yet; its directory
@@ -55,6 +61,11 @@ func New(path string) (*Watcher, error) {
 	return f, nil
 }
 
+// Renew looks where the file is now and watches there. Run does so after every change
+// that it sees; Renew is for whoever knows of one that it cannot have seen, such as a
+// directory on the way to the file's that was replaced. It is safe for concurrent use.
+func (f *Watcher) Renew() error { return f.follow() }
+
 // Close ends the watch and with it Run.
 func (f *Watcher) Close() error { return f.watcher.Close() }
 
@@ -68,6 +79,7 @@ func (f *Watcher) Run(ctx context.Context, changed func(), failed func(error)) {
 	}
 	defer settle.Stop()
 	var first time.Time // of the changes that are not told yet
+	lost := false       // something is not watched, which was told
 	for {
 		select {
 		case <-ctx.Done():
@@ -89,13 +101,19 @@ func (f *Watcher) Run(ctx context.Context, changed func(), failed func(error)) {
 			}
 			// Events may have been lost, so look once more.
 			failed(fmt.Errorf("filewatch: %s: %w", f.path, err))
+			first = time.Now()
 			settle.Reset(settleTime)
 		case <-settle.C:
-			first = time.Time{}
 			// Watch what is there now before it is read, so that no change falls between.
-			if err := f.follow(); err != nil {
+			err := f.follow()
+			if err != nil {
+				settle.Reset(retryTime)
+				if lost && first.IsZero() {
+					continue // nothing new
+				}
 				failed(err)
 			}
+			first, lost = time.Time{}, err != nil
 			changed()
 		}
 	}
@@ -105,11 +123,15 @@ func (f *Watcher) Run(ctx context.Context, changed func(), failed func(error)) {
 // directory itself, which was moved or removed and may be there anew.
 func (f *Watcher) concerns(ev fsnotify.Event) bool {
 	name := filepath.Clean(ev.Name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.names[name] || f.dirs[name]
 }
 
 // follow finds out which names lead to the file now and watches their directories.
 func (f *Watcher) follow() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	steps := trail(f.path)
 	f.names = make(map[string]bool, len(steps))
 	dirs := make(map[string]bool, len(steps))

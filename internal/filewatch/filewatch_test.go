@@ -19,6 +19,11 @@ func start(t *testing.T, path string) <-chan string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return run(t, w, path)
+}
+
+func run(t *testing.T, w *Watcher, path string) <-chan string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	told, done := make(chan string), make(chan struct{})
 	go func() {
@@ -137,6 +142,60 @@ func TestReplacedDirectory(t *testing.T) {
 	expect(t, told, "2")
 	write(t, filepath.Join(dir, "f.yaml"), "3")
 	expect(t, told, "3")
+}
+
+// A directory that is gone for a while is watched again when it is back.
+func TestDirectoryComesBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "conf")
+	path := filepath.Join(dir, "f.yaml")
+	begin := func(text string) {
+		t.Helper()
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, text)
+	}
+	begin("1")
+	told := start(t, path)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, told, "")
+	begin("2")
+	expect(t, told, "2")
+	write(t, path, "3")
+	expect(t, told, "3")
+}
+
+// A directory further up that is replaced tells nobody; who knows of it says so.
+func TestRenew(t *testing.T) {
+	top := t.TempDir()
+	begin := func(name string) string {
+		t.Helper()
+		dir := filepath.Join(top, name, "conf")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "f.yaml"), name)
+		return filepath.Join(dir, "f.yaml")
+	}
+	path := begin("a")
+	begin("b")
+	w, err := New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := run(t, w, path)
+	for _, r := range [][2]string{{"a", "old"}, {"b", "a"}} {
+		if err := os.Rename(filepath.Join(top, r[0]), filepath.Join(top, r[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, "2")
+	expect(t, told, "2")
 }
 
 func TestNoDirectory(t *testing.T) {
