@@ -46,13 +46,16 @@ func (r ResourceResult) Covered() bool { return r.Deficit == 0 }
 // bucket, not because this one is full: the deficit is there although the tokens
 // would have fitted. The key's quota rate_buckets_max is used up.
 func (r ResourceResult) NoRoom() bool {
-	return r.Deficit > 0 && uint64(r.ActualRate)+uint64(r.Resource.Tokens) <= uint64(r.Resource.Bucket.limit)
+	b := &r.Resource.Bucket
+	return r.Deficit > 0 && b.window > 0 && uint64(r.ActualRate)+uint64(r.Resource.Tokens) <= uint64(b.limit)
 }
 
 // String says it in words.
 func (r ResourceResult) String() string {
 	b := &r.Resource.Bucket
 	switch {
+	case r.Covered() && r.Resource.Tokens == 0:
+		return fmt.Sprintf("bucket %q: %d of %d in %v", b.name, r.ActualRate, b.limit, b.window)
 	case r.Covered():
 		return fmt.Sprintf("bucket %q: covered (%d of %d in %v)", b.name, r.ActualRate, b.limit, b.window)
 	case r.NoRoom():

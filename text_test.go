@@ -15,13 +15,17 @@ func TestDecisionsInWords(t *testing.T) {
 	tripped := GuardResult{Guard: inventory.Below(100 * time.Millisecond), Latency: 140 * time.Millisecond}
 	covered := ResourceResult{Resource: checkout.Take(1), ActualRate: 7}
 	full := ResourceResult{Resource: checkout.Take(5), ActualRate: 98, Deficit: 3}
+	read := ResourceResult{Resource: checkout.Take(0), ActualRate: 7}
 	noRoom := ResourceResult{Resource: checkout.Take(5), Deficit: 5}
+	never := ResourceResult{Resource: Bucket("never", 3, 0).Take(1), Deficit: 1} // no window: it is not the room that lacks
 	rejected := Decision{server: 5, round: 1, elapsed: 20 * time.Millisecond, resources: 2, guards: 1}
 	rejected.inlineResources[0], rejected.inlineResources[1], rejected.inlineGuards[0] = covered, noRoom, tripped
 	for want, v := range map[string]fmt.Stringer{
 		`guard "inventory": 40ms is below 100ms`:                                                guard,
 		`guard "inventory": 140ms is not below 100ms`:                                           tripped,
 		`bucket "checkout": covered (7 of 100 in 1s)`:                                           covered,
+		`bucket "checkout": 7 of 100 in 1s`:                                                     read,
+		`bucket "never": 1 of 1 tokens missing (0 of 3 in 0s)`:                                  never,
 		`bucket "checkout": 3 of 5 tokens missing (98 of 100 in 1s)`:                            full,
 		`bucket "checkout": the server has no room for another bucket (quota rate_buckets_max)`: noRoom,
 		"no decision":                               Decision{},

@@ -100,10 +100,21 @@ func (c *acquireCmd) print(w io.Writer, d weir.Decision, err error) error {
 	case c.JSON:
 		return json.NewEncoder(w).Encode(newDecisionJSON(d, err))
 	case err == nil:
-		_, err := fmt.Fprintln(w, d)
+		_, err := fmt.Fprintln(w, inWords(d))
 		return err
 	}
 	return nil // the error itself goes to standard error
+}
+
+// inWords is the decision, and how full the buckets are that were only looked at.
+func inWords(d weir.Decision) string {
+	s := d.String()
+	for _, r := range d.Resources() {
+		if r.Resource.Tokens == 0 {
+			s += "; " + r.String()
+		}
+	}
+	return s
 }
 
 // decisionJSON is a decision with durations in milliseconds. The server ID is a
