@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -72,8 +73,12 @@ func readKeyFile(path string) (string, error) {
 	if err != nil {
 		return "", usage(fmt.Errorf("key file: %w", err))
 	}
-	// Windows has no such bits; Go makes them up there.
-	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o006 != 0 {
+	if info.IsDir() {
+		return "", usage(fmt.Errorf("key file %s: it is a directory", path))
+	}
+	// A device such as /dev/stdin keeps nothing, and to advise another mode for
+	// one would do harm. Windows has no such bits; Go makes them up there.
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && info.Mode()&fs.ModeDevice == 0 && mode&0o006 != 0 {
 		return "", usage(fmt.Errorf("key file %s: its mode %04o lets every user of this machine at the key in it; run: chmod 600 %s", path, mode, path))
 	}
 	text, err := readKey(f)
