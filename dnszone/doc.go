@@ -2,7 +2,8 @@
 // the one in which r-clients find r-servers.
 //
 // A [Zone] is the record set and answers questions; it does no I/O. A [Server]
-// puts it on UDP and TCP. [LoadMembers] and [Watch] read the members from a file.
+// puts it on UDP and TCP. [LoadMembers] reads the members from a file, [Follow]
+// again whenever the file changes.
 //
 // In a zone rl.example.com the SRV records of _ratelimitly._udp.c-7.rl.example.com
 // list the servers for the API key with ID 7, as s-<server id>.rl.example.com,

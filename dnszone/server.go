@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"sync"
@@ -52,8 +53,8 @@ type counters struct{ udp, tcp, ignored, withheld, slipped, refused, sendError a
 
 // Listen binds UDP and TCP on one address, "host:port" with an IP literal, an
 // empty host (every address) or a host name of this machine; port 0 takes one
-// that is free for both. Nothing is answered before [Server.Serve]. The errors
-// say what could not be bound.
+// that is free for both. 0.0.0.0 is every IPv4 address and no other. Nothing is
+// answered before [Server.Serve]. The errors say what could not be bound.
 func Listen(addr string, zone *Zone, opts Options) (*Server, error) {
 	if zone == nil {
 		return nil, errors.New("dnszone: Listen without a zone; make one with New")
@@ -71,8 +72,8 @@ func Listen(addr string, zone *Zone, opts Options) (*Server, error) {
 	}
 	s := &Server{zone: zone, limiter: newLimiter(max(rate, 0), time.Now()), closed: make(chan struct{})}
 	for try := 0; ; try++ {
-		if s.tcp, err = net.ListenTCP("tcp", at); err != nil {
-			return nil, fmt.Errorf("dnszone: cannot serve DNS on %s over TCP: %w; choose a free address, or stop who uses it", addr, err)
+		if s.tcp, err = net.ListenTCP("tcp"+family(at.IP), at); err != nil {
+			return nil, fmt.Errorf("dnszone: cannot serve DNS on %s over TCP: %w; %s", addr, err, cure(err))
 		}
 		same := *at
 		same.Port = int(s.Addr().Port())
@@ -81,9 +82,26 @@ func Listen(addr string, zone *Zone, opts Options) (*Server, error) {
 		}
 		_ = s.tcp.Close()
 		if at.Port != 0 || try == bindTries {
-			return nil, fmt.Errorf("dnszone: cannot serve DNS on %s over UDP: %w; choose a free address, or stop who uses it", addr, err)
+			return nil, fmt.Errorf("dnszone: cannot serve DNS on %s over UDP: %w; %s", addr, err, cure(err))
 		}
 	}
+}
+
+// family is what keeps a network to IPv4 where the address is of that: otherwise
+// the wildcard of IPv4 would be taken for that of both.
+func family(ip net.IP) string {
+	if ip.To4() != nil {
+		return "4"
+	}
+	return ""
+}
+
+// cure is what to do where an address cannot be bound.
+func cure(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "a port below 1024 takes the privilege to bind it (on Linux CAP_NET_BIND_SERVICE), another one none"
+	}
+	return "choose a free address, or stop who uses it"
 }
 
 // Addr returns the address bound, with the port that was taken for port 0.

@@ -154,6 +154,9 @@ func TestWildcardAnswersFromTheAddressAsked(t *testing.T) {
 	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
 		s := serve(t, z, listen, Options{})
 		port := s.Addr().Port()
+		if listen == "0.0.0.0:0" && s.Addr().Addr() != netip.IPv4Unspecified() {
+			t.Errorf("%s became %v, which others reach over IPv6", listen, s.Addr())
+		}
 		targets := []string{"127.0.0.1", "127.0.0.2"}
 		if listen != "0.0.0.0:0" && hasIPv6() {
 			targets = append(targets, "::1")

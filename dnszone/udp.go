@@ -75,7 +75,7 @@ type peer struct {
 }
 
 func listenUDP(a *net.UDPAddr) (*udpSocket, error) {
-	conn, err := net.ListenUDP("udp", a)
+	conn, err := net.ListenUDP("udp"+family(a.IP), a)
 	if err != nil {
 		return nil, err
 	}
