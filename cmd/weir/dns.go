@@ -48,6 +48,9 @@ func (c *dnsCmd) Run(ctx context.Context, std *stdio) error {
 	if c.TTL <= 0 {
 		return usage(errors.New("--ttl must be more than 0; leave it out for the default"))
 	}
+	if c.ResponseRate < 0 {
+		return usage(errors.New("--response-rate must not be below 0, which is no limit"))
+	}
 	log := newLog(std, c.LogFormat)
 	zone, err := dnszone.New(dnszone.Config{
 		Zone: c.Zone, TTL: c.TTL, NameServer: c.NS, NameServerAddrs: c.nsAddrs(),
