@@ -245,6 +245,6 @@ func (t *Text) keeping(e Keeping) {
 		t.line(`    export WEIR_KEY="$(cat '%s')"`, e.KeyFile)
 		t.line(`    export WEIR_DOMAIN=%s WEIR_RESOLVER=%s`, e.Domain, e.Resolver)
 	}
-	t.line("    %s acquire --bucket checkout=5/1m", t.command)
+	t.line("    %s acquire --bucket mine=5/1m", t.command)
 	t.line("")
 }
