@@ -17,6 +17,7 @@ const (
 // what refers to one that is gone can tell.
 type answers struct {
 	pageSize int
+	most     int    // pages at most
 	pages    []page // page number n is pages[n % len(pages)]
 	oldest   uint64 // number of the oldest page
 	newest   uint64 // number of the page that is being filled
@@ -35,24 +36,32 @@ type page struct {
 
 // resize sets the bytes that the ring may take. What no longer fits goes, the oldest first.
 func (a *answers) resize(bytes int, now int64) {
-	size := min(max(bytes/8, answerPageMin), answerPageMax)
+	size := answerPage(bytes)
 	if a.pageSize != 0 {
 		size = a.pageSize // positions depend on it
 	}
-	n := max(bytes/size, 2)
-	for a.newest-a.oldest >= uint64(n) {
+	a.pageSize, a.most = size, max(bytes/size, 2)
+	for a.newest-a.oldest >= uint64(a.most) {
 		a.drop(now)
 	}
-	pages := make([]page, n)
-	for k := a.oldest; len(a.pages) > 0 && k <= a.newest; k++ {
-		pages[k%uint64(n)] = *a.page(k)
-	}
-	a.pageSize, a.pages = size, pages
-	for a.memory > n*size && len(a.spare) > 0 {
+	a.turn(min(max(len(a.pages), 2), a.most))
+	for a.memory > a.most*size && len(a.spare) > 0 {
 		a.spare[len(a.spare)-1] = nil
 		a.spare = a.spare[:len(a.spare)-1]
 		a.memory -= size
 	}
+}
+
+// answerPage returns the size of the pages of a ring of so many bytes.
+func answerPage(bytes int) int { return min(max(bytes/8, answerPageMin), answerPageMax) }
+
+// turn makes the ring n pages long, enough for those that are in it.
+func (a *answers) turn(n int) {
+	pages := make([]page, n)
+	for k := a.oldest; len(a.pages) > 0 && k <= a.newest; k++ {
+		pages[k%uint64(n)] = *a.page(k)
+	}
+	a.pages = pages
 }
 
 func (a *answers) page(n uint64) *page { return &a.pages[n%uint64(len(a.pages))] }
@@ -61,7 +70,11 @@ func (a *answers) page(n uint64) *page { return &a.pages[n%uint64(len(a.pages))]
 func (a *answers) put(now, until int64, granted bool, ans *wire.Answer) uint64 {
 	p := a.page(a.newest)
 	if size := answerHead + 6*len(ans.Rates) + 4*len(ans.Latencies); len(p.buf)+size > a.pageSize {
-		if a.newest-a.oldest+1 == uint64(len(a.pages)) {
+		switch n := len(a.pages); {
+		case a.newest-a.oldest+1 < uint64(n):
+		case n < a.most:
+			a.turn(min(2*n, a.most))
+		default:
 			a.drop(now)
 		}
 		a.newest++

@@ -161,6 +161,22 @@ func TestWithoutMemory(t *testing.T) {
 	}
 }
 
+// TestIdleEngineIsSmall has a server take on very many tenants that ask nothing.
+func TestIdleEngineIsSmall(t *testing.T) {
+	const n = 100
+	c := testConfig()
+	c.Identities, c.AnswerBytes = 0, 0
+	engines := make([]*Engine, n)
+	before := heapBytes()
+	for i := range engines {
+		engines[i] = newRig(t, c).e
+	}
+	took := (heapBytes() - before) / n
+	if says := engines[0].Stats().Memory; took > 12_000 || says > took || says < took*3/4 {
+		t.Errorf("an engine without state takes %d bytes, and says %d", took, says)
+	}
+}
+
 // TestWorstCase fills every quota and compares what is held with what was computed.
 func TestWorstCase(t *testing.T) {
 	c := testConfig()

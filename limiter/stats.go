@@ -42,7 +42,7 @@ func (e *Engine) Stats() Stats {
 		Latest:        d.latest,
 		Memory: int(unsafe.Sizeof(*e)) + b.pool.memory() + b.index.memory() + b.mem.memory() +
 			t.pool.memory() + t.index.memory() + t.mem.memory() +
-			d.pool.memory() + d.index.memory() + d.calendar.memory() + e.answers.memory,
+			d.pool.memory() + d.index.memory() + d.calendar.memory() + e.answers.memory + len(e.answers.pages)*int(unsafe.Sizeof(page{})),
 	}
 }
 
@@ -58,7 +58,8 @@ func (c Config) WorstCase() int {
 	n += recordBytes[bucket](int(c.RateBuckets)) + c.groupLimit()*int(unsafe.Sizeof(group{}))
 	n += recordBytes[tracker](int(c.LatencyServices)) + c.sampleLimit()*int(unsafe.Sizeof(sample{}))
 	n += recordBytes[identity](c.Identities) + calendarPages*int(unsafe.Sizeof(calendarPage{}))
-	return n + max(c.AnswerBytes, 2*answerPageMin)
+	pages := max(c.AnswerBytes/answerPage(c.AnswerBytes), 2)
+	return n + pages*(answerPage(c.AnswerBytes)+int(unsafe.Sizeof(page{})))
 }
 
 // recordBytes returns the bytes that n records of a type take at most, with their links and table.
