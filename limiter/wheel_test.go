@@ -82,7 +82,7 @@ func TestWheel(t *testing.T) {
 	})
 }
 
-// TestWheelFirst takes the first of all whatever the time, as a full identity table does.
+// TestWheelFirst takes the first of all whatever the time.
 func TestWheelFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &wheelRig{ticks: map[uint32]uint64{}}

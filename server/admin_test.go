@@ -143,6 +143,8 @@ func TestMetrics(t *testing.T) {
 	old.header.UniqueID[15] = 1
 	old.acquire(checkout(0))
 
+	// An answer is timed when it is on its way already.
+	eventually(t, "five answers are timed", func() bool { n, _, _ := s.counts.latency.cumulative(); return n == 5 })
 	status, text := get(t, s, "/metrics")
 	if status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, text)

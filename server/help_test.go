@@ -174,6 +174,21 @@ func (r *reply) granted() bool {
 	return true
 }
 
+// eventually waits until something holds that is about to.
+func eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			tb.Fatalf("it never holds that %s", what)
+		}
+	}
+}
+
 // logBuffer takes a server's log and lets a test wait for a line.
 type logBuffer struct {
 	mu   sync.Mutex

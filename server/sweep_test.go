@@ -35,18 +35,8 @@ func TestIdleTenantIsSwept(t *testing.T) {
 		t.Fatalf("not full: %+v", st)
 	}
 	clock.advance(time.Minute)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(patience)
-	for {
+	eventually(t, "nothing is left", func() bool {
 		st := state.stats()
-		if st.Buckets+st.Identities+st.Answers == 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("left over: %+v", st)
-		}
-	}
+		return st.Buckets+st.Identities+st.Answers == 0
+	})
 }
