@@ -19,10 +19,11 @@ import (
 	"github.com/weirhq/weir/policy"
 )
 
-// inventory learns how long the inventory service takes: the last 100 observations
-// of the last 10 seconds, of which there must be 5.
+// inventory learns how long the inventory service takes: the last 32 observations of
+// the last 10 seconds, of which there must be 5. More than 32 take a key whose quota
+// latency-buffer-size is larger.
 var inventory = weir.Tracker("inventory", weir.TrackerOptions{
-	TTL: 10 * time.Second, MaxSamples: 100, MinSamples: 5,
+	TTL: 10 * time.Second, MaxSamples: 32, MinSamples: 5,
 })
 
 // orders is at most 50 orders in any second, and none while the inventory service

@@ -18,7 +18,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	resolver, err := discovery.NewDNS(os.Getenv("WEIR_RESOLVER")) // leave it out to ask the system's
+	resolver, err := discovery.NewDNS(os.Getenv("WEIR_RESOLVER")) // without a Resolver the machine's is asked
 	if err != nil {
 		log.Fatal(err)
 	}
