@@ -103,7 +103,8 @@ func Mapping(n *yaml.Node, what string, fields []Field) error {
 		name, value := n.Content[i], n.Content[i+1]
 		f := find(fields, name)
 		if f == nil {
-			return At(name, "%s has no field %s; it has %s", what, shown(name.Value), names(fields))
+			// The name may be a piece of a key that a line broke apart, so it is not repeated.
+			return At(name, "%s has no field of this name; it has %s", what, names(fields))
 		}
 		if seen[f.Name] {
 			return At(name, "the field `%s` is there twice", f.Name)
@@ -173,14 +174,4 @@ func names(fields []Field) string {
 		list[i] = f.Name
 	}
 	return strings.Join(list, ", ")
-}
-
-// shown quotes what looks like the name of a field. Anything else in its place is not
-// repeated.
-func shown(name string) string {
-	const longest = 24
-	if name == "" || len(name) > longest || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
-		return "of this name"
-	}
-	return "`" + name + "`"
 }

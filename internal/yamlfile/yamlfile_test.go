@@ -59,7 +59,7 @@ func TestFaults(t *testing.T) {
 		{"name: a\n\x00", "2:1: not YAML: control characters are not allowed (value: 0)"},
 		{secret, "1:1: the file must be a mapping with the fields name, on, items"},
 		{"[]", "1:1: the file must be a mapping with the fields name, on, items"},
-		{"name: a\ncolor: red", "2:1: the file has no field `color`; it has name, on, items"},
+		{"name: a\ncolor: red", "2:1: the file has no field of this name; it has name, on, items"},
 		{secret + ": a", "1:1: the file has no field of this name; it has name, on, items"},
 		{"secretsecretsecretsecrets: a", "1:1: the file has no field of this name; it has name, on, items"},
 		{"? [" + secret + "]\n: a", "1:3: the file has no field of this name; it has name, on, items"},
