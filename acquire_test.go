@@ -232,6 +232,30 @@ func TestTimeoutTellsWhatCameIn(t *testing.T) {
 	}
 }
 
+// A datagram of more than 1200 bytes is no answer, even if what it begins with
+// would be one.
+func TestAnswerThatIsTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0)
+		w.key = testKey(t, apikey.AuthCookie)
+		s := w.addServer(1)
+		c := w.client()
+		for _, tt := range []struct {
+			length int
+			ok     bool
+		}{{wire.MaxDatagram, true}, {wire.MaxDatagram + 1, false}} {
+			s.do(func(e *exchange) {
+				b := foreign(t, e, w.key)
+				e.raw = append(b, make([]byte, tt.length-len(b))...) // ignored behind the PDU
+			})
+			d, err := c.Acquire(context.Background(), oneToken())
+			if d.Granted() != tt.ok || (err == nil) != tt.ok {
+				t.Errorf("%d bytes: %v, %v", tt.length, d, err)
+			}
+		}
+	})
+}
+
 // foreign answers e under another key.
 func foreign(t *testing.T, e *exchange, key apikey.Key) []byte {
 	credential, err := wire.NewCredential(key)

@@ -18,6 +18,11 @@ func TestDecisionsInWords(t *testing.T) {
 	read := ResourceResult{Resource: checkout.Take(0), ActualRate: 7}
 	noRoom := ResourceResult{Resource: checkout.Take(5), Deficit: 5}
 	never := ResourceResult{Resource: Bucket("never", 3, 0).Take(1), Deficit: 1} // no window: it is not the room that lacks
+	lastToken := ResourceResult{Resource: checkout.Take(5), ActualRate: 95, Deficit: 5}
+	overByOne := ResourceResult{Resource: checkout.Take(5), ActualRate: 96, Deficit: 1}
+	if !lastToken.NoRoom() || overByOne.NoRoom() || covered.NoRoom() {
+		t.Error("NoRoom is a deficit although the tokens would have fitted, and nothing else")
+	}
 	rejected := Decision{server: 5, round: 1, elapsed: 20 * time.Millisecond, resources: 2, guards: 1}
 	rejected.inlineResources[0], rejected.inlineResources[1], rejected.inlineGuards[0] = covered, noRoom, tripped
 	for want, v := range map[string]fmt.Stringer{
