@@ -24,7 +24,7 @@ const (
 )
 
 // NewDNS returns a resolver that asks these servers and no others, each given
-// as an IP literal with or without a port (53): "127.0.0.1:5353", "::1",
+// as an IP literal with or without a port (53): "127.0.0.1:1053", "::1",
 // "[2001:db8::1]:53". It asks over UDP with EDNS0, over TCP where an answer is
 // truncated, and the next server where one is silent for two seconds, refuses
 // or fails; it goes over the list twice. The next question begins with the
@@ -51,7 +51,7 @@ func parseResolver(s string) (string, error) {
 	}
 	a, err := netip.ParseAddrPort(s)
 	if err != nil {
-		return "", fmt.Errorf("discovery: resolver %q is not an IP address with an optional port, such as 127.0.0.1:5353; a name would itself have to be looked up", s)
+		return "", fmt.Errorf("discovery: resolver %q is not an IP address with an optional port, such as 127.0.0.1:1053; a name would itself have to be looked up", s)
 	}
 	if a.Port() == 0 {
 		return "", fmt.Errorf("discovery: resolver %q has port 0; give the port that the DNS server listens on", s)

@@ -194,11 +194,11 @@ func TestCancellation(t *testing.T) {
 }
 
 func TestNewDNS(t *testing.T) {
-	r, err := NewDNS("127.0.0.1", "127.0.0.1:5353", "::1", "[::1]", "[2001:db8::1]:54")
+	r, err := NewDNS("127.0.0.1", "127.0.0.1:1053", "::1", "[::1]", "[2001:db8::1]:54")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"127.0.0.1:53", "127.0.0.1:5353", "[::1]:53", "[::1]:53", "[2001:db8::1]:54"}
+	want := []string{"127.0.0.1:53", "127.0.0.1:1053", "[::1]:53", "[::1]:53", "[2001:db8::1]:54"}
 	if got := r.(*dnsResolver).servers; !slices.Equal(got, want) {
 		t.Errorf("servers %v", got)
 	}

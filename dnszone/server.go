@@ -60,11 +60,11 @@ func Listen(addr string, zone *Zone, opts Options) (*Server, error) {
 		return nil, errors.New("dnszone: Listen without a zone; make one with New")
 	}
 	if addr == "" {
-		return nil, errors.New("dnszone: no listen address; give one such as 127.0.0.1:5353")
+		return nil, errors.New("dnszone: no listen address; give one such as 127.0.0.1:1053")
 	}
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("dnszone: listen address %q: %w; give one such as 127.0.0.1:5353", addr, err)
+		return nil, fmt.Errorf("dnszone: listen address %q: %w; give one such as 127.0.0.1:1053", addr, err)
 	}
 	rate := opts.ResponseRate
 	if rate == 0 {

@@ -28,7 +28,7 @@ Exit status: 0 granted, 1 rejected, 2 no decision (nobody answered: whether to g
 
 ` + trackerHelp + `
 
-    export WEIR_KEY="$(cat shop.key)" WEIR_DOMAIN=c-7.rl.test WEIR_RESOLVER=127.0.0.1:5353
+    export WEIR_KEY="$(cat shop.key)" WEIR_DOMAIN=c-7.rl.test WEIR_RESOLVER=127.0.0.1:1053
     weir acquire --bucket checkout=100/1s
     weir acquire --bucket checkout=100/1s*5 --bucket total=1000/1m
     weir acquire --bucket checkout=100/1s --guard 'inventory<100ms' --label api --json

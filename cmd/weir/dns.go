@@ -11,7 +11,7 @@ import (
 )
 
 type dnsCmd struct {
-	Listen       string        `default:"127.0.0.1:5353" placeholder:"ADDR" help:"Address for UDP and TCP (${default})."`
+	Listen       string        `default:"127.0.0.1:1053" placeholder:"ADDR" help:"Address for UDP and TCP (${default})."`
 	Zone         string        `required:"" placeholder:"ZONE" help:"The zone to serve, such as rl.example.com."`
 	Members      string        `required:"" type:"path" placeholder:"FILE" help:"YAML file that lists the servers; followed while it changes."`
 	TTL          time.Duration `name:"ttl" default:"5s" placeholder:"TIME" help:"How long answers may be kept, whole seconds (${default})."`
@@ -37,7 +37,7 @@ The members file is read again when it changes and on SIGHUP; a broken one chang
 
 Examples:
 
-    weir dns --zone rl.example.com --members members.yaml --listen 127.0.0.1:5353
+    weir dns --zone rl.example.com --members members.yaml --listen 127.0.0.1:1053
     weir dns --zone rl.example.com --members members.yaml --listen 192.0.2.53:53 --ttl 10s`
 }
 

@@ -22,7 +22,7 @@ func (*reportCmd) Help() string {
 
 ` + trackerHelp + `
 
-    export WEIR_KEY="$(cat shop.key)" WEIR_DOMAIN=c-7.rl.test WEIR_RESOLVER=127.0.0.1:5353
+    export WEIR_KEY="$(cat shop.key)" WEIR_DOMAIN=c-7.rl.test WEIR_RESOLVER=127.0.0.1:1053
     weir report inventory=18ms
     weir report inventory=18ms payment=240ms
     weir report inventory=18ms --tracker-ttl 1m --tracker-min-samples 5`

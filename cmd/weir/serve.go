@@ -54,7 +54,7 @@ The line of the log that says "serving" has the server's ID and the addresses th
 Examples:
 
     weir serve --tenants tenants.yaml
-    weir serve --listen 127.0.0.1:29292 --tenants tenants.yaml --dns 127.0.0.1:5353 --zone rl.test --admin 127.0.0.1:9292
+    weir serve --listen 127.0.0.1:29292 --tenants tenants.yaml --dns 127.0.0.1:1053 --zone rl.test --admin 127.0.0.1:9292
     weir serve --listen 0.0.0.0:29292 --listen [::]:29292 --tenants tenants.yaml --log-format json`
 }
 
