@@ -245,8 +245,8 @@ func TestAnswerThatIsTooLong(t *testing.T) {
 			ok     bool
 		}{{wire.MaxDatagram, true}, {wire.MaxDatagram + 1, false}} {
 			s.do(func(e *exchange) {
-				b := foreign(t, e, w.key)
-				e.raw = append(b, make([]byte, tt.length-len(b))...) // ignored behind the PDU
+				e.raw = foreign(t, e, w.key)
+				e.raw = append(e.raw, make([]byte, tt.length-len(e.raw))...) // ignored behind the PDU
 			})
 			d, err := c.Acquire(context.Background(), oneToken())
 			if d.Granted() != tt.ok || (err == nil) != tt.ok {
