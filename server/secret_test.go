@@ -18,6 +18,10 @@ func TestBrokenTenantsFileKeepsItsSecrets(t *testing.T) {
 	refused := 0
 	for range tries {
 		text := whole
+		if rng.IntN(4) == 0 { // the key goes on as a field's name
+			at := rng.IntN(len(key) - 12)
+			text = "tenants:\n  - key: " + key[:at] + "\n    " + key[at:at+6+rng.IntN(7)] + ": x\n"
+		}
 		for range 1 + rng.IntN(4) {
 			from := rng.IntN(len(text) + 1)
 			to := from
