@@ -108,12 +108,14 @@ func TestAdminHasTimeouts(t *testing.T) {
 // A scrape after traffic parses, follows the naming rules, and has what happened:
 // decisions, reports, drops, a hostile label, state, old keys.
 func TestMetrics(t *testing.T) {
-	newer, older := newKey(t, apikey.AuthAES, 7), newKey(t, apikey.AuthCookie, 7)
+	newer, older := newKey(t, apikey.AuthAES, 7, func(q *apikey.Quotas) { q.RateBuckets = 1 }), newKey(t, apikey.AuthCookie, 7)
 	s := start(t, Config{
 		Tenants: []Tenant{{Keys: []apikey.Key{newer, older}, Name: `the "shop"`}},
 		Admin:   "127.0.0.1:0",
+		Clock:   newFakeClock(), // stands still: nothing expires before it is counted
 	})
 	client := dial(t, newer, s.Addrs()[0])
+	client.at = testTime
 	hostile := checkout(6)
 	hostile.Label = "a\n\xff\"} 1"
 	client.acquire(hostile)
@@ -123,6 +125,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger := dial(t, newKey(t, apikey.AuthAES, 9), s.Addrs()[0])
+	stranger.at = testTime
 	stranger.fresh()
 	if _, err := client.conn.WriteToUDPAddrPort(stranger.request(hostile), client.to); err != nil {
 		t.Fatal(err)
@@ -140,8 +143,11 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	old := dial(t, older, s.Addrs()[0])
+	old.at = testTime
 	old.header.UniqueID[15] = 1
-	old.acquire(checkout(0))
+	other := checkout(1)
+	other.Resources[0].Bucket[0]++ // there is room for one bucket
+	old.acquire(other)
 
 	// An answer is timed when it is on its way already.
 	eventually(t, "five answers are timed", func() bool { n, _, _ := s.counts.latency.cumulative(); return n == 5 })
@@ -155,8 +161,8 @@ func TestMetrics(t *testing.T) {
 	}
 	const shop = `tenant="the \"shop\""`
 	for _, line := range []string{
-		`weir_decisions_total{outcome="granted",` + shop + `} 3`,
-		`weir_decisions_total{outcome="rejected",` + shop + `} 1`,
+		`weir_decisions_total{outcome="granted",` + shop + `} 2`,
+		`weir_decisions_total{outcome="rejected",` + shop + `} 2`,
 		`weir_decisions_total{outcome="repeat_granted",` + shop + `} 1`,
 		`weir_decisions_total{outcome="repeat_rejected",` + shop + `} 0`,
 		`weir_label_decisions_total{label="a\\x0a\\xff\"} 1",outcome="granted",` + shop + `} 1`,
@@ -170,6 +176,7 @@ func TestMetrics(t *testing.T) {
 		`weir_dedup_identities{` + shop + `} 5`,
 		`weir_dedup_degraded_total{` + shop + `} 0`,
 		`weir_dropped_report_blocks_total{` + shop + `} 0`,
+		`weir_refused_resource_blocks_total{` + shop + `} 1`,
 		`weir_old_key_uses_total{` + shop + `} 1`,
 		`weir_tenant_info{auth="aes",key_id="7",keys="2",` + shop + `} 1`,
 		`weir_server_info{server_id="` + s.ID().String() + `"} 1`,

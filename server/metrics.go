@@ -54,6 +54,7 @@ var (
 	descReports   = desc("reports_total", "Latency reports taken in.", "tenant")
 	descDropped   = desc("dropped_datagrams_total", "Datagrams without an answer or effect, by reason; tenant is empty while nobody's.", "tenant", "reason")
 	descBlocks    = desc("dropped_report_blocks_total", "Observations not kept because latency_services_max was reached.", "tenant")
+	descRefused   = desc("refused_resource_blocks_total", "Resources rejected because rate_buckets_max was reached.", "tenant")
 	descBuckets   = desc("live_buckets", "Buckets with a live consumption.", "tenant")
 	descTrackers  = desc("live_trackers", "Latency trackers with a live sample.", "tenant")
 	descIDs       = desc("dedup_identities", "Executed identities remembered against repeats.", "tenant")
@@ -69,7 +70,7 @@ var (
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBuild, descServer, descStart, descReady, descTenants, descReloads, descFileGood, descErrors, descLatency,
-		descTenant, descDecisions, descLabels, descReports, descDropped, descBlocks, descBuckets, descTrackers,
+		descTenant, descDecisions, descLabels, descReports, descDropped, descBlocks, descRefused, descBuckets, descTrackers,
 		descIDs, descAnswers, descDegraded, descFloor, descMemory, descOldKey, descOldKeyAt,
 	} {
 		ch <- d
@@ -148,6 +149,7 @@ func collectEngine(e emitter, name string, st limiter.Stats) {
 	e.gauge(descFloor, seconds(st.Floor), name)
 	e.gauge(descMemory, float64(st.Memory), name)
 	e.counter(descBlocks, st.DroppedBlocks, name)
+	e.counter(descRefused, st.RefusedBlocks, name)
 }
 
 // emitter makes metrics. One that cannot be made is left out: a scrape shows the rest.

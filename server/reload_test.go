@@ -195,7 +195,7 @@ func TestRefusedFile(t *testing.T) {
 	if strings.Contains(s.log.String(), a.Encode()) {
 		t.Error("the log shows a key")
 	}
-	if r := client.acquire(checkout(1)); !r.granted() {
+	if r := client.acquire(ever()); !r.granted() {
 		t.Error("the tenant is not served any more")
 	}
 	if !s.counts.reloadBroken.Load() {
@@ -224,7 +224,7 @@ func TestRefusedFile(t *testing.T) {
 	for s.counts.reloadBroken.Load() {
 		s.log.await(t, inForce, 1)
 	}
-	if r := client.acquire(checkout(1)); !r.granted() || r.view.Resource(0).Rate != 2 {
+	if r := client.acquire(ever()); !r.granted() || r.view.Resource(0).Rate != 2 {
 		t.Errorf("state was lost: %+v", r.view.Resource(0))
 	}
 }

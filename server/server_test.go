@@ -74,6 +74,7 @@ type socket struct {
 	*client
 	conn *net.UDPConn
 	to   netip.AddrPort
+	at   uint64 // the time of a server whose clock is a test's, in Unix ms; 0: the current time
 }
 
 // dial opens a socket to talk to a server from the loopback address of its family.
@@ -96,7 +97,10 @@ func dial(t *testing.T, k apikey.Key, to netip.AddrPort) *socket {
 // than the start of any server that runs.
 func (s *socket) fresh() {
 	s.next()
-	s.header.Timestamp = uint64(time.Now().UnixMilli()) + 1
+	s.header.Timestamp = s.at + 1
+	if s.at == 0 {
+		s.header.Timestamp = uint64(time.Now().UnixMilli()) + 1
+	}
 }
 
 // exchange sends a datagram and returns its answer and where that came from.

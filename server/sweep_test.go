@@ -7,7 +7,6 @@ import (
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/ident"
-	"github.com/weirhq/weir/wire"
 )
 
 // A tenant that has stopped asking is freed of what has expired.
@@ -16,17 +15,12 @@ func TestIdleTenantIsSwept(t *testing.T) {
 	clock := newFakeClock()
 	s := start(t, Config{Tenants: []Tenant{{Keys: []apikey.Key{key}}}, Clock: clock})
 	c := dial(t, key, s.Addrs()[0])
+	c.at = testTime
 	const buckets = 5 * sweepSteps
 	for i := range buckets {
 		r := checkout(1)
 		r.Resources[0].Bucket = ident.Bucket(fmt.Sprint(i), r.Resources[0].Window, r.Resources[0].Rate)
-		c.next()
-		c.header.Timestamp = testTime + 1
-		answer, _, err := c.exchange(c.request(r))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r := c.open(answer, wire.Layout2); !r.granted() {
+		if r := c.acquire(r); !r.granted() {
 			t.Fatal("a bucket is full")
 		}
 	}
