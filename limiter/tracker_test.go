@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"slices"
+	"sort"
 	"strconv"
 	"testing"
 
@@ -45,12 +46,7 @@ func statisticOf(e Estimator, latencies []uint32) uint32 {
 	}
 	// The smallest sample that at least so many percent do not exceed.
 	for _, l := range sorted {
-		atMost := 0
-		for _, m := range sorted {
-			if m <= l {
-				atMost++
-			}
-		}
+		atMost := sort.Search(n, func(i int) bool { return sorted[i] > l })
 		if 100*atMost >= map[Estimator]int{P50: 50, P90: 90, P99: 99}[e]*n {
 			return l
 		}
