@@ -165,11 +165,11 @@ func TestServe(t *testing.T) {
 	if len(s.Addrs()) != len(c.Listen) || !strings.Contains(s.log.String(), "server_id="+s.ID().String()) {
 		t.Errorf("listening on %v; the log is\n%s", s.Addrs(), s.log)
 	}
-	for _, addr := range s.Addrs() {
+	for i, addr := range s.Addrs() {
 		for _, key := range keys {
 			for _, layout := range []wire.Layout{wire.Layout1, wire.Layout2} {
 				client := dial(t, key, addr)
-				client.header.UniqueID[8], client.header.UniqueID[9] = byte(layout), byte(addr.Port())
+				client.header.UniqueID[8], client.header.UniqueID[9] = byte(layout), byte(i)
 				req := checkout(1)
 				req.Layout = layout
 				req.Resources[0].Bucket = ident.Bucket(fmt.Sprint(addr, key, layout), 1000, 1)
