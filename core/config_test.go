@@ -246,14 +246,7 @@ func TestReportsHaveIdentitiesOfTheirOwn(t *testing.T) {
 // reported returns how many observations a report has.
 func (r *responder) reported(t testing.TB, datagram []byte) int {
 	t.Helper()
-	var e wire.Envelope
-	if err := wire.ParseEnvelope(datagram, &e); err != nil {
-		t.Fatal(err)
-	}
-	pdu, err := r.credential.Open(&e, &r.scratch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, pdu := r.open(t, datagram)
 	var v wire.ReportView
 	if err := wire.ParseReport(pdu, &v); err != nil {
 		t.Fatal(err)

@@ -126,14 +126,7 @@ type reply struct {
 // answer returns server id's answer to a request datagram.
 func (r *responder) answer(t testing.TB, request []byte, id ident.ServerID, say reply) []byte {
 	t.Helper()
-	var e wire.Envelope
-	if err := wire.ParseEnvelope(request, &e); err != nil {
-		t.Fatal(err)
-	}
-	pdu, err := r.credential.Open(&e, &r.scratch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent, pdu := r.open(t, request)
 	var v wire.RequestView
 	if err := wire.ParseRequest(pdu, &v); err != nil {
 		t.Fatal(err)
@@ -146,7 +139,7 @@ func (r *responder) answer(t testing.TB, request []byte, id ident.ServerID, say 
 		a.Rates = append(a.Rates, 1)
 		a.Deficits = append(a.Deficits, say.deficit)
 	}
-	h := wire.Header{KeyID: uint64(id), UniqueID: e.Header.UniqueID, Timestamp: e.Header.Timestamp, Steering: 1}
+	h := wire.Header{KeyID: uint64(id), UniqueID: sent.UniqueID, Timestamp: sent.Timestamp, Steering: 1}
 	if say.changePort {
 		h.Steering = 0
 	}
@@ -177,14 +170,7 @@ func (r *responder) compose(t testing.TB, uid wire.UniqueID, id ident.ServerID, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e wire.Envelope
-	if err := wire.ParseEnvelope(datagram, &e); err != nil {
-		t.Fatal(err)
-	}
-	pdu, err := r.credential.Open(&e, &r.scratch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, pdu := r.open(t, datagram)
 	var v wire.RequestView
 	if err := wire.ParseRequest(pdu, &v); err != nil {
 		t.Fatal(err)
@@ -201,3 +187,17 @@ func netipNext(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Ad
 
 // endpointOf tells the addresses of a test server apart.
 func endpointOf(s Send) int { return int(s.To.Port() - 29292) }
+
+// open opens a datagram of a client.
+func (r *responder) open(t testing.TB, datagram []byte) (h wire.Header, pdu []byte) {
+	t.Helper()
+	var e wire.Envelope
+	if err := wire.ParseEnvelope(datagram, &e); err != nil {
+		t.Fatal(err)
+	}
+	pdu, err := r.credential.Open(&e, &r.scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Header, pdu
+}

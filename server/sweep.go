@@ -9,7 +9,7 @@ import (
 
 const (
 	sweepEvery = time.Second
-	sweepSteps = 64 // records of each kind at a time: a few microseconds under the tenant's lock
+	sweepSteps = 64 // records of each kind at a time; a millisecond under the tenant's lock at worst, with long trackers
 )
 
 // sweep takes back what has expired, until the context ends. Decisions do that too, in

@@ -46,19 +46,7 @@ func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Lin
 // included, but not what lies in testdata or in hidden directories.
 func Documents(root string) ([]*Document, error) {
 	var docs []*Document
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if path != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if filepath.Ext(path) != ".md" {
-			return nil
-		}
+	err := walk(root, ".md", func(path string) error {
 		src, err := os.ReadFile(path)
 		if err != nil {
 			return err
@@ -152,4 +140,20 @@ func slug(text string) string {
 		}
 		return -1
 	}, text)
+}
+
+// walk calls visit with every file below root that has an extension, but not with
+// what lies in testdata or in hidden directories.
+func walk(root, ext string, visit func(path string) error) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ext:
+			return nil
+		}
+		return visit(path)
+	})
 }

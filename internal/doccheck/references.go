@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,19 +24,7 @@ func References(root string, docs []*Document) ([]Problem, error) {
 		byPath[d.Path] = d
 	}
 	var found []Problem
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if path != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if filepath.Ext(path) != ".go" {
-			return nil
-		}
+	err := walk(root, ".go", func(path string) error {
 		rel, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
