@@ -45,9 +45,17 @@ type Completion struct {
 	// change the source port, which the core also gives as [EventSteer]. True
 	// where nobody answered.
 	KeepPort bool
+	// Oldest tells that the server that decided was the oldest of those asked;
+	// any other is the fallback for it.
+	Oldest bool
 	// Round is the round in which the deciding answer came, 0 to N; N+1 is the
 	// final interval. For a timeout it is N+1, else 0.
 	Round int
+	// Final tells that Round is N+1.
+	Final bool
+	// Replays is how many rounds after the first were sent, at most N. A round
+	// that a late timer skipped was not.
+	Replays int
 	// Elapsed is the time from Submit to the call that ended the request.
 	Elapsed time.Duration
 	// Guards and Resources are the deciding answer's, in the request's order;
@@ -56,7 +64,8 @@ type Completion struct {
 	Resources []ResourceResult
 	// Err is the last send error of SendFailed, else nil.
 	Err error
-	// Seen is what came in for the request until then.
+	// Seen is what came in for the request until then. Its counted answers are as
+	// many servers that had answered.
 	Seen Seen
 }
 
@@ -97,18 +106,20 @@ func (c *Core) announce(t time.Duration, f *flight, o Outcome, err error) {
 // completion returns what was announced. Its slices are the record's.
 func (c *Core) completion(f *flight) Completion {
 	done := Completion{
-		Request: f.id, Outcome: f.outcome, KeepPort: true, Elapsed: f.elapsed, Err: f.err, Seen: f.seen,
+		Request: f.id, Outcome: f.outcome, KeepPort: true, Replays: f.replays, Elapsed: f.elapsed, Err: f.err, Seen: f.seen,
 	}
 	switch f.outcome {
 	case TimedOut:
-		done.Round = c.timeline.Rounds()
+		done.Round, done.Final = c.timeline.Rounds(), true
 	case Granted, Rejected:
 		if f.members == nil { // a request for nothing
 			break
 		}
 		done.Server = f.members.servers[f.candidate].ID
 		done.KeepPort = f.keepPort
+		done.Oldest = f.candidate == 0
 		done.Round = f.candidateRound
+		done.Final = f.candidateRound == c.timeline.Rounds()
 		done.Guards, done.Resources = f.guards, f.resources
 	}
 	return done

@@ -27,6 +27,8 @@ type flight struct {
 	asked    question
 
 	round     int    // the last round that was entered
+	replayed  int    // the last round that was sent
+	replays   int    // rounds that were sent, without the first
 	abandoned bool   // what is still to be sent is not
 	answered  uint64 // servers of the snapshot that gave a valid answer
 

@@ -40,6 +40,7 @@ func (c *Core) decide(t time.Duration, f *flight) {
 	if f.granted {
 		outcome = Granted
 	}
+	c.stats.Decided.count(f, c.timeline.Rounds())
 	c.finish(t, f, outcome, nil)
 }
 

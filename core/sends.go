@@ -100,12 +100,21 @@ func (c *Core) PollSend(now Time, out *Send) bool {
 			out.To = e.addr
 			out.Until = until
 			out.Payload = append(out.Payload[:0], datagram...)
-			c.stats.Sent[p.kind]++
+			c.sent(p)
 			return true
 		}
 		c.dropSend()
 	}
 	return false
+}
+
+// sent counts a datagram that is given out, and for its request the round.
+func (c *Core) sent(p *pendingSend) {
+	c.stats.Sent[p.kind]++
+	if p.kind == SendReplay && p.round > p.f.replayed {
+		p.f.replayed = p.round
+		p.f.replays++
+	}
 }
 
 // remaining returns what is to be sent, to which servers it still may be, and

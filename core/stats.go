@@ -6,6 +6,7 @@ type Stats struct {
 	Empty     uint64                 // requests for nothing
 	Canceled  uint64                 // by Cancel
 	Outcomes  [SendFailed + 1]uint64 // completions by [Outcome]
+	Decided   Decided                // those that a server decided, by how it came to that
 	Sent      [SendKinds]uint64      // datagrams that PollSend gave out, by [SendKind]
 	// SendFailures counts datagrams that could not be sent, by [SendKind].
 	SendFailures [SendKinds]uint64
@@ -25,6 +26,32 @@ type Stats struct {
 
 	InFlight int // gauge: undecided requests
 	Kept     int // gauge: identities of ended requests, until their horizon
+}
+
+// Decided counts the decisions of servers, granted or rejected, in two ways: by
+// when the deciding answer came, and by whose it was. Each of the two adds up to
+// all of them.
+type Decided struct {
+	InRound    [DecidedRounds]uint64 // in this round; the last one counts all later rounds too
+	InFinal    uint64                // in the final interval
+	ByOldest   uint64                // by the oldest server of those asked
+	ByFallback uint64                // by another
+}
+
+// DecidedRounds is how many rounds [Decided] tells apart.
+const DecidedRounds = 8
+
+func (d *Decided) count(f *flight, final int) {
+	if f.candidateRound == final {
+		d.InFinal++
+	} else {
+		d.InRound[min(f.candidateRound, DecidedRounds-1)]++
+	}
+	if f.candidate == 0 {
+		d.ByOldest++
+	} else {
+		d.ByFallback++
+	}
 }
 
 // Stats returns what the core counted.
