@@ -13,9 +13,7 @@ import (
 // own. The zero Decision is no decision and not granted.
 type Decision struct {
 	granted bool
-	server  ident.ServerID
-	round   int
-	elapsed time.Duration
+	profile Profile
 
 	// The results: the first few in place, so that an ordinary decision is
 	// made without allocating, or all of them in a slice.
@@ -86,15 +84,19 @@ func (d Decision) Granted() bool { return d.granted }
 
 // Server returns the ID of the server that decided, 0 for a request for nothing,
 // which needs none.
-func (d Decision) Server() ident.ServerID { return d.server }
+func (d Decision) Server() ident.ServerID { return d.profile.Server }
 
 // Round returns the round in which the deciding answer came: 0 after the first
 // send, k after k replays, one more than the policy's replays for the final
 // interval.
-func (d Decision) Round() int { return d.round }
+func (d Decision) Round() int { return d.profile.Round }
 
 // Elapsed returns the time from the first send to the decision.
-func (d Decision) Elapsed() time.Duration { return d.elapsed }
+func (d Decision) Elapsed() time.Duration { return d.profile.Elapsed }
+
+// Profile returns how the decision came about: Server, Round and Elapsed again,
+// and more.
+func (d Decision) Profile() Profile { return d.profile }
 
 // Resources returns the results of the resources in the request's order, in a
 // new slice.
@@ -122,11 +124,11 @@ func (d Decision) String() string {
 	case d.granted && d.resources+d.guards == 0:
 		return "granted: nothing was asked"
 	case d.granted:
-		return fmt.Sprintf("granted by server %v in round %d after %v", d.server, d.round, d.elapsed)
+		return fmt.Sprintf("granted by server %v %s after %v", d.profile.Server, d.profile.when(), d.profile.Elapsed)
 	case d.resources+d.guards == 0:
 		return "no decision"
 	}
-	fmt.Fprintf(&s, "rejected by server %v in round %d after %v", d.server, d.round, d.elapsed)
+	fmt.Fprintf(&s, "rejected by server %v %s after %v", d.profile.Server, d.profile.when(), d.profile.Elapsed)
 	for _, g := range d.Guards() {
 		if !g.Passed {
 			s.WriteString("; " + g.String())
@@ -160,7 +162,7 @@ func (d *Decision) ask(resources []Resource, guards []Guard) {
 // answer fills in what a server said.
 func (d *Decision) answer(c *core.Completion) {
 	d.granted = c.Outcome == core.Granted
-	d.server, d.round, d.elapsed = c.Server, c.Round, c.Elapsed
+	d.profile = profile(c)
 	resources, guards := d.resourceResults(), d.guardResults()
 	for i, r := range c.Resources {
 		resources[i].ActualRate, resources[i].Deficit = r.ActualRate, r.Deficit

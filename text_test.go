@@ -23,7 +23,7 @@ func TestDecisionsInWords(t *testing.T) {
 	if !lastToken.NoRoom() || overByOne.NoRoom() || covered.NoRoom() {
 		t.Error("NoRoom is a deficit although the tokens would have fitted, and nothing else")
 	}
-	rejected := Decision{server: 5, round: 1, elapsed: 20 * time.Millisecond, resources: 2, guards: 1}
+	rejected := Decision{profile: Profile{Server: 5, Round: 1, Elapsed: 20 * time.Millisecond}, resources: 2, guards: 1}
 	rejected.inlineResources[0], rejected.inlineResources[1], rejected.inlineGuards[0] = covered, noRoom, tripped
 	for want, v := range map[string]fmt.Stringer{
 		`guard "inventory": 40ms is below 100ms`:                                                guard,
@@ -33,9 +33,14 @@ func TestDecisionsInWords(t *testing.T) {
 		`bucket "never": 1 of 1 tokens missing (0 of 3 in 0s)`:                                  never,
 		`bucket "checkout": 3 of 5 tokens missing (98 of 100 in 1s)`:                            full,
 		`bucket "checkout": the server has no room for another bucket (quota rate_buckets_max)`: noRoom,
-		"no decision":                               Decision{},
-		"granted: nothing was asked":                Decision{granted: true},
-		"granted by server 5 in round 1 after 20ms": Decision{granted: true, server: 5, round: 1, elapsed: 20 * time.Millisecond, resources: 1},
+		"no decision":                                          Decision{},
+		"granted: nothing was asked":                           Decision{granted: true},
+		"granted by server 5 in round 1 after 20ms":            Decision{granted: true, profile: Profile{Server: 5, Round: 1, Elapsed: 20 * time.Millisecond}, resources: 1},
+		"granted by server 5 in the final interval after 50ms": Decision{granted: true, profile: Profile{Server: 5, Round: 2, Final: true, Elapsed: 50 * time.Millisecond}, resources: 1},
+		"nobody was asked":                                     Profile{KeepPort: true},
+		"server 5, the oldest, in round 0 after 1ms; 1 of 3 servers had answered; 0 replays":                                                                                             Profile{Server: 5, Oldest: true, Elapsed: time.Millisecond, KeepPort: true, Servers: 3, Answered: 1},
+		"server 5, the only one, in round 1 after 21ms; 1 of 1 server had answered; 1 replay":                                                                                            Profile{Server: 5, Oldest: true, Round: 1, Elapsed: 21 * time.Millisecond, KeepPort: true, Servers: 1, Answered: 1, Replays: 1},
+		"server 5, a fallback, in the final interval after 50ms; 2 of 3 servers had answered; 1 replay; it advised another port":                                                         Profile{Server: 5, Round: 2, Final: true, Elapsed: 50 * time.Millisecond, Servers: 3, Answered: 2, Replays: 1},
 		`rejected by server 5 in round 1 after 20ms; guard "inventory": 140ms is not below 100ms; bucket "checkout": the server has no room for another bucket (quota rate_buckets_max)`: rejected,
 	} {
 		if got := v.String(); got != want {

@@ -100,7 +100,7 @@ func (c *acquireCmd) print(w io.Writer, d weir.Decision, err error) error {
 	case c.JSON:
 		return json.NewEncoder(w).Encode(newDecisionJSON(d, err))
 	case err == nil:
-		_, err := fmt.Fprintln(w, inWords(d))
+		_, err := fmt.Fprintf(w, "%s\n  %v\n", inWords(d), d.Profile())
 		return err
 	}
 	return nil // the error itself goes to standard error
@@ -120,13 +120,24 @@ func inWords(d weir.Decision) string {
 // decisionJSON is a decision with durations in milliseconds. The server ID is a
 // string, because many JSON readers lose digits of 64-bit numbers.
 type decisionJSON struct {
-	Outcome   string         `json:"outcome"` // granted, rejected, no decision, not asked
-	Error     string         `json:"error,omitempty"`
-	ServerID  string         `json:"server_id,omitempty"`
-	Round     *int           `json:"round,omitempty"`
-	ElapsedMs *float64       `json:"elapsed_ms,omitempty"`
+	Outcome  string `json:"outcome"` // granted, rejected, no decision, not asked
+	Error    string `json:"error,omitempty"`
+	ServerID string `json:"server_id,omitempty"`
+	*profileJSON
 	Resources []resourceJSON `json:"resources,omitzero"`
 	Guards    []guardJSON    `json:"guards,omitzero"`
+}
+
+// profileJSON is how the decision came about.
+type profileJSON struct {
+	Oldest    bool    `json:"oldest"`
+	Round     int     `json:"round"`
+	Final     bool    `json:"final"`
+	ElapsedMs float64 `json:"elapsed_ms"`
+	KeepPort  bool    `json:"keep_port"`
+	Servers   int     `json:"servers"`
+	Answered  int     `json:"answered"`
+	Replays   int     `json:"replays"`
 }
 
 type resourceJSON struct {
@@ -154,9 +165,13 @@ func newDecisionJSON(d weir.Decision, err error) decisionJSON {
 	if err != nil {
 		return decisionJSON{Outcome: "no decision", Error: redact(err.Error())}
 	}
-	round, elapsed := d.Round(), float64(d.Elapsed().Microseconds())/1000
+	p := d.Profile()
 	j := decisionJSON{
-		Outcome: "rejected", ServerID: d.Server().String(), Round: &round, ElapsedMs: &elapsed,
+		Outcome: "rejected", ServerID: p.Server.String(),
+		profileJSON: &profileJSON{
+			Oldest: p.Oldest, Round: p.Round, Final: p.Final, ElapsedMs: float64(p.Elapsed.Microseconds()) / 1000,
+			KeepPort: p.KeepPort, Servers: p.Servers, Answered: p.Answered, Replays: p.Replays,
+		},
 		Resources: []resourceJSON{}, Guards: []guardJSON{},
 	}
 	if d.Granted() {
