@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/discovery"
@@ -114,6 +115,14 @@ func (c *Client) lookUp(ctx context.Context, l core.Lookup) {
 		}
 	} else {
 		addrs.Addrs, addrs.TTL, addrs.Err = c.resolver.LookupAddrs(ctx, l.Name)
+		var partial *discovery.PartialError
+		if len(addrs.Addrs) > 0 && errors.As(addrs.Err, &partial) {
+			addrs.Err = nil
+			addrs.FailedIPv4 = partial.Network != "ip6"
+			addrs.FailedIPv6 = partial.Network != "ip4"
+			c.logger.LogAttrs(ctx, slog.LevelDebug, "weir: one family of a server's addresses was not found out; those known stay",
+				slog.String("host", l.Name), slog.Any("error", partial))
+		}
 	}
 	ob := c.getOutbox()
 	now := c.clock()

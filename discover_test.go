@@ -1,9 +1,12 @@
 package weir
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,6 +193,91 @@ func TestDial(t *testing.T) {
 					t.Errorf("after %v", time.Since(start))
 				}
 			})
+		})
+	}
+}
+
+// lookups is a resolver that hears about lookups of addresses before the zone.
+type lookups struct {
+	*zone
+	addrs func(ctx context.Context, host string) error // beside the zone's, or in place of them
+}
+
+func (l lookups) LookupAddrs(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+	err := l.addrs(ctx, host)
+	if ctx.Err() != nil {
+		return nil, 0, err
+	}
+	addrs, ttl, failed := l.zone.LookupAddrs(ctx, host)
+	return addrs, ttl, cmp.Or(failed, err)
+}
+
+// One target whose addresses do not come holds back its own server only.
+func TestOneLookupHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, z := discoverable(t, 3, time.Minute)
+		oldest := w.servers[0].member().ID.Label() + ".rl.test"
+		hanging := lookups{z, func(ctx context.Context, host string) error {
+			if host == oldest {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}}
+		c := w.client(func(cfg *Config) { cfg.Zone, cfg.Resolver = "rl.test", hanging })
+		start := time.Now()
+		if d := acquire(t, c); d.Server() != 2000 || time.Since(start) != 500*time.Millisecond {
+			t.Errorf("%v after %v", d, time.Since(start))
+		}
+		if s := c.Stats(); len(c.Servers()) != 2 || s.RefreshFailures != 0 {
+			t.Errorf("%v, %d refreshes failed", c.Servers(), s.RefreshFailures)
+		}
+		pass(10 * time.Second)
+		if s := c.Stats(); len(c.Servers()) != 2 || s.RefreshFailures != 1 {
+			t.Errorf("%v, %d refreshes failed", c.Servers(), s.RefreshFailures)
+		}
+	})
+}
+
+// A question for one family that fails takes no address of that family away; an
+// answer that there is none does.
+func TestOneFamilyFails(t *testing.T) {
+	for _, tt := range []struct{ network, found, want string }{
+		{"ip4", "[2001:db8::9]:1", "192.0.2.1:1 [2001:db8::9]:1"},
+		{"ip6", "192.0.2.9:1", "192.0.2.9:1 [2001:db8::1]:1"},
+		{"", "192.0.2.9:1", "192.0.2.9:1"}, // none fails
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w, z := discoverable(t, 0, time.Minute)
+			set := func(addrs ...string) {
+				member := discovery.Server{ID: 5}
+				for _, a := range addrs {
+					member.Addrs = append(member.Addrs, netip.MustParseAddrPort(a))
+				}
+				z.set(2*time.Second, member)
+			}
+			var partial atomic.Pointer[discovery.PartialError]
+			set("192.0.2.1:1", "[2001:db8::1]:1")
+			c := w.client(func(cfg *Config) {
+				cfg.Zone, cfg.Resolver = "rl.test", lookups{z, func(context.Context, string) error {
+					if e := partial.Load(); e != nil {
+						return e
+					}
+					return nil
+				}}
+			})
+			pass(time.Second)
+			if tt.network != "" {
+				partial.Store(&discovery.PartialError{Network: tt.network, Err: errNameServer})
+			}
+			set(tt.found)
+			pass(2 * time.Second)
+			var got []string
+			for _, a := range c.Servers()[0].Addrs {
+				got = append(got, a.String())
+			}
+			if s := c.Stats(); strings.Join(got, " ") != tt.want || s.RefreshFailures != 0 {
+				t.Errorf("with %q failing: %v, want %s; %d refreshes failed", tt.network, got, tt.want, s.RefreshFailures)
+			}
 		})
 	}
 }

@@ -57,6 +57,12 @@ type RefreshConfig struct {
 	// Timeout is how long one refresh may take, SRV and addresses together, 10 s.
 	// Lookups that have not been answered then are canceled and count as failed.
 	Timeout time.Duration
+	// Grace is how long after its SRV answer a refresh that began with no servers
+	// known waits for all addresses, 500 ms. From then on the servers whose
+	// addresses are there are taken at once, and the rest as they come, so that one
+	// lookup that hangs holds back its own server only. As long as Timeout, or
+	// longer, it has no effect.
+	Grace time.Duration
 }
 
 // Limits bounds what DNS can make of a membership. A zero field has the default
@@ -124,6 +130,7 @@ func (r *RefreshConfig) fill() error {
 		{"Backoff", &r.Backoff, minRefresh, true},
 		{"BackoffMax", &r.BackoffMax, 60 * time.Second, true},
 		{"Timeout", &r.Timeout, 10 * time.Second, false},
+		{"Grace", &r.Grace, 500 * time.Millisecond, false},
 	} {
 		if *f.value == 0 {
 			*f.value = f.preset

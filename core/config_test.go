@@ -34,6 +34,8 @@ func TestNewRefuses(t *testing.T) {
 		"backoff over its maximum":     {func(c *Config) { c.Refresh.Backoff = 61 * time.Second }, "Refresh.Backoff"},
 		"backoff maximum of two years": {func(c *Config) { c.Refresh.BackoffMax = 2 * maxRefresh }, "Refresh.BackoffMax"},
 		"negative timeout":             {func(c *Config) { c.Refresh.Timeout = -1 }, "Refresh.Timeout"},
+		"negative grace":               {func(c *Config) { c.Refresh.Grace = -1 }, "Refresh.Grace"},
+		"grace of two years":           {func(c *Config) { c.Refresh.Grace = 2 * maxRefresh }, "Refresh.Grace"},
 		"65 servers":                   {func(c *Config) { c.Limits.Servers = 65 }, "Limits.Servers"},
 		"65 addresses":                 {func(c *Config) { c.Limits.Addresses = 65 }, "Limits.Addresses"},
 		"257 endpoints":                {func(c *Config) { c.Limits.Endpoints = 257 }, "Limits.Endpoints"},

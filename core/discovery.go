@@ -32,13 +32,20 @@ type discoverer struct {
 	ttl     time.Duration // the smallest so far, 0 = none
 	skipped Skipped
 	failed  error // the first failure of a target
+
+	// What is found by a refresh that began with no servers is not kept back
+	// until all is there.
+	eager bool
+	grace time.Duration // once SRV is answered: from then on
+	found bool          // addresses that are in no membership yet
 }
 
 // hostLookup is the lookup of one target's addresses.
 type hostLookup struct {
-	id    LookupID // until it is answered
-	name  string
-	addrs []netip.Addr
+	id     LookupID // until it is answered
+	name   string
+	addrs  []netip.Addr
+	failed families // of which it is not known whether there are more
 }
 
 const servicePrefix = "_ratelimitly._udp."
@@ -72,6 +79,7 @@ func (c *Core) HandleSRV(now Time, id LookupID, a SRVAnswer) {
 		return
 	}
 	d.lower(a.TTL)
+	d.grace = t + d.refresh.Grace
 	for _, target := range d.targets {
 		if d.host(target.host) != nil {
 			continue
@@ -103,13 +111,16 @@ func (c *Core) HandleAddrs(now Time, id LookupID, a AddrAnswer) {
 		case len(addrs) == 0:
 			d.fail(h, fmt.Errorf("none of %d addresses can be sent to", len(a.Addrs)))
 		default:
-			h.id, h.addrs = 0, addrs
+			h.id, h.addrs, h.failed = 0, addrs, families{a.FailedIPv4, a.FailedIPv6}
 			d.open--
 			d.lower(a.TTL)
+			d.found = true
 		}
 		if d.open == 0 {
 			c.endRefresh(t, nil)
+			return
 		}
+		c.installEarly(t)
 		return
 	}
 }
@@ -136,6 +147,10 @@ func (c *Core) tickDiscovery(t time.Duration) {
 		c.startRefresh(t)
 		return
 	}
+	if t < d.timeout {
+		c.installEarly(t)
+		return
+	}
 	if d.srv != 0 {
 		c.cancelLookups()
 		c.endRefresh(t, fmt.Errorf("core: discovery: SRV records of %s: %w", d.service, errNoAnswer))
@@ -148,6 +163,22 @@ func (c *Core) tickDiscovery(t time.Duration) {
 		}
 	}
 	c.endRefresh(t, nil)
+}
+
+// installEarly makes a membership of the servers whose addresses are there,
+// while other lookups go on: where there were none at all, some are worth more
+// than all of them later. Where there were some, they serve until the refresh
+// has ended.
+func (c *Core) installEarly(t time.Duration) {
+	d := &c.discovery
+	if !d.eager || !d.found || t < d.grace {
+		return
+	}
+	d.found = false
+	servers, excess := d.assembled(c.members)
+	skipped := d.skipped
+	skipped.Excess = excess
+	c.install(newSnapshot(servers), skipped)
 }
 
 // endRefresh makes a membership of what a refresh found, or keeps the last one
@@ -229,7 +260,7 @@ func (d *discoverer) host(name string) *hostLookup {
 
 // fail ends the lookup of a target's addresses without any.
 func (d *discoverer) fail(h *hostLookup, err error) {
-	h.id, h.addrs = 0, nil
+	h.id, h.addrs, h.failed = 0, nil, families{true, true}
 	d.open--
 	d.skipped.Failed++
 	if d.failed == nil {

@@ -105,7 +105,9 @@ func FuzzDiscovery(f *testing.F) {
 					case ev.Lookup.Kind == LookupSRV:
 						c.HandleSRV(now, ev.Lookup.ID, srv)
 					default:
-						c.HandleAddrs(now, ev.Lookup.ID, AddrAnswer{Addrs: splitAddrs(addrs, i)})
+						c.HandleAddrs(now, ev.Lookup.ID, AddrAnswer{
+							Addrs: splitAddrs(addrs, i), FailedIPv4: round == 1, FailedIPv6: i == 1,
+						})
 					}
 				}
 			}

@@ -56,6 +56,10 @@ type AddrAnswer struct {
 	Addrs []netip.Addr  // in any order
 	TTL   time.Duration // the smallest of the records, 0 = unknown
 	Err   error         // why there is no answer
+	// The question for that family's addresses failed, while Addrs has those of
+	// the other: a server for which none of the family is found keeps the ones that
+	// it had. It is no failure of the refresh; give a short TTL, to ask again soon.
+	FailedIPv4, FailedIPv6 bool
 }
 
 // Discovered says what a refresh made of what DNS said.

@@ -32,6 +32,7 @@ func (c *Core) startRefresh(t time.Duration) {
 	d.earliest = t + d.jittered(d.refresh.Forced)
 	d.targets, d.hosts, d.open = nil, d.hosts[:0], 0
 	d.ttl, d.skipped, d.failed = 0, Skipped{}, nil
+	d.eager, d.found = len(c.members.servers) == 0, false
 	d.srv = c.lookUp(LookupSRV, d.service)
 }
 
@@ -40,6 +41,8 @@ func (d *discoverer) deadline(now time.Duration) (time.Duration, bool) {
 	switch {
 	case d.service == "":
 		return 0, false
+	case d.running && d.eager && d.found:
+		return min(d.grace, d.timeout), true
 	case d.running:
 		return d.timeout, true
 	case d.next == -maxMono: // never ran

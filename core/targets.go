@@ -79,9 +79,15 @@ func usable(addrs []netip.Addr) (kept []netip.Addr, refused uint64) {
 	return kept, refused
 }
 
+// families is a set of the two address families.
+type families struct{ v4, v6 bool }
+
+// has reports whether an address, which is not mapped, is of a family in the set.
+func (f families) has(a netip.Addr) bool { return a.Is4() && f.v4 || a.Is6() && f.v6 }
+
 // assemble makes the servers that the targets name, with what their hosts
-// resolved to. A server that resolved to nothing keeps the addresses that it has
-// in last, at the ports that it is named at now.
+// resolved to. A server without addresses of a family that could not be looked up
+// keeps those that it has in last, at the ports that it is named at now.
 func assemble(targets []target, hosts []hostLookup, last *snapshot, limits *Limits) (servers []Server, excess uint64) {
 	total := 0
 	for len(targets) > 0 {
@@ -89,10 +95,8 @@ func assemble(targets []target, hosts []hostLookup, last *snapshot, limits *Limi
 		for n < len(targets) && targets[n].id == targets[0].id {
 			n++
 		}
-		endpoints := resolved(targets[:n], hosts)
-		if len(endpoints) == 0 {
-			endpoints = remembered(targets[:n], last)
-		}
+		endpoints, lost := resolved(targets[:n], hosts)
+		endpoints = append(endpoints, remembered(targets[:n], last, lost)...)
 		slices.SortFunc(endpoints, netip.AddrPort.Compare)
 		endpoints = slices.Compact(endpoints)
 		room := min(limits.Addresses, limits.Endpoints-total)
@@ -109,30 +113,41 @@ func assemble(targets []target, hosts []hostLookup, last *snapshot, limits *Limi
 	return servers, excess
 }
 
-// resolved returns where one server's targets are.
-func resolved(targets []target, hosts []hostLookup) (endpoints []netip.AddrPort) {
+// resolved returns where one server's targets are, and of which families nothing
+// was found because a lookup failed.
+func resolved(targets []target, hosts []hostLookup) (endpoints []netip.AddrPort, lost families) {
 	for _, t := range targets {
 		for i := range hosts {
-			if hosts[i].name != t.host {
+			h := &hosts[i]
+			if h.name != t.host {
 				continue
 			}
-			for _, a := range hosts[i].addrs {
+			lost.v4 = lost.v4 || h.failed.v4
+			lost.v6 = lost.v6 || h.failed.v6
+			for _, a := range h.addrs {
 				endpoints = append(endpoints, netip.AddrPortFrom(a, t.port))
 			}
 		}
 	}
-	return endpoints
+	for _, e := range endpoints {
+		lost.v4 = lost.v4 && !e.Addr().Is4()
+		lost.v6 = lost.v6 && !e.Addr().Is6()
+	}
+	return endpoints, lost
 }
 
-// remembered returns where one server was, at the ports of now.
-func remembered(targets []target, last *snapshot) (endpoints []netip.AddrPort) {
+// remembered returns where one server was, at the ports of now, as far as that is
+// of these families.
+func remembered(targets []target, last *snapshot, of families) (endpoints []netip.AddrPort) {
 	i := last.index(targets[0].id)
 	if i < 0 {
 		return nil
 	}
 	for _, t := range targets {
 		for _, e := range last.servers[i].Endpoints {
-			endpoints = append(endpoints, netip.AddrPortFrom(e.Addr(), t.port))
+			if of.has(e.Addr()) {
+				endpoints = append(endpoints, netip.AddrPortFrom(e.Addr(), t.port))
+			}
 		}
 	}
 	return endpoints

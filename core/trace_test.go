@@ -104,6 +104,8 @@ func (tr *trace) set(name string, args []string) (err error) {
 		}
 	case "domain":
 		tr.cfg.Domain = text
+	case "grace":
+		tr.cfg.Refresh.Grace, err = time.ParseDuration(text)
 	case "interval":
 		tr.cfg.Refresh.Interval, err = time.ParseDuration(text)
 	case "limits":

@@ -240,7 +240,8 @@ func (tr *trace) srv(d time.Duration, args []string) error {
 	return nil
 }
 
-// addrs answers lookup "ID" with "ttl=D", "error", or addresses.
+// addrs answers lookup "ID" with "ttl=D", "error", or addresses and the family
+// that failed.
 func (tr *trace) addrs(d time.Duration, args []string) error {
 	var a AddrAnswer
 	id, words, err := lookupArgs(args, &a.TTL, &a.Err)
@@ -248,6 +249,14 @@ func (tr *trace) addrs(d time.Duration, args []string) error {
 		return err
 	}
 	for _, word := range words {
+		switch word {
+		case "ipv4-fails":
+			a.FailedIPv4 = true
+			continue
+		case "ipv6-fails":
+			a.FailedIPv6 = true
+			continue
+		}
 		addr, err := netip.ParseAddr(word)
 		if err != nil {
 			return err

@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -28,13 +30,14 @@ func TestLookupAddrs(t *testing.T) {
 		a, aaaa reply
 		want    string
 		ttl     time.Duration
-		text    string
+		text    string // of the error
 	}{
 		{"both", v4, v6, "192.0.2.1 192.0.2.2 2001:db8::1", 20 * time.Second, ""},
 		{"IPv4 only", v4, none, "192.0.2.1 192.0.2.2", 50 * time.Second, ""},
 		{"IPv6 only", none, v6, "2001:db8::1", 20 * time.Second, ""},
-		{"IPv6 broken: soon again", v4, broken, "192.0.2.1 192.0.2.2", 10 * time.Second, ""},
-		{"IPv4 broken: soon again", broken, v6, "2001:db8::1", 10 * time.Second, ""},
+		{"IPv6 broken: soon again", v4, broken, "192.0.2.1 192.0.2.2", 10 * time.Second, "AAAA " + host},
+		{"IPv4 broken: soon again", broken, v6, "2001:db8::1", 10 * time.Second, "A " + host},
+		{"broken, and known for less", reply{answer: []string{host + ". 5 IN A 192.0.2.1"}}, broken, "192.0.2.1", 5 * time.Second, "SERVFAIL"},
 		{"nothing", none, none, "", 0, "no such record"},
 		{"no name", noName, noName, "", 0, "NXDOMAIN"},
 		{"no name, told by one", none, noName, "", 0, "NXDOMAIN"},
@@ -56,10 +59,18 @@ func TestLookupAddrs(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), addr) {
 					t.Fatalf("error %v does not say %q and %q", err, tt.text, addr)
 				}
-				return
+			} else if err != nil {
+				t.Fatal(err)
 			}
-			if err != nil || text(got) != tt.want || ttl != tt.ttl {
-				t.Fatalf("got %v, %v, %v; want %v, %v", got, ttl, err, tt.want, tt.ttl)
+			var partial *PartialError
+			if errors.As(err, &partial) != (err != nil && tt.want != "") {
+				t.Fatalf("got %v beside the error %v", got, err)
+			}
+			if partial != nil && (partial.Network == "ip4") != strings.Contains(err.Error(), " A ") {
+				t.Errorf("%q failed, because of %v", partial.Network, err)
+			}
+			if text(got) != tt.want || ttl != tt.ttl {
+				t.Fatalf("got %v, %v; want %v, %v", got, ttl, tt.want, tt.ttl)
 			}
 		})
 	}
@@ -106,7 +117,9 @@ func TestSilentFamilyDoesNotHoldUpTheOther(t *testing.T) {
 	r := resolverAt(addr) // waits an hour for a server
 	r.grace = time.Millisecond
 	got, ttl, err := r.LookupAddrs(t.Context(), "h.test")
-	if err != nil || !slices.Equal(got, []netip.Addr{netip.MustParseAddr("192.0.2.1")}) || ttl != partialTTL {
+	var partial *PartialError
+	if !errors.As(err, &partial) || partial.Network != "ip6" || !errors.Is(err, context.Canceled) ||
+		!slices.Equal(got, []netip.Addr{netip.MustParseAddr("192.0.2.1")}) || ttl != partialTTL {
 		t.Fatalf("got %v, %v, %v", got, ttl, err)
 	}
 }

@@ -35,10 +35,25 @@ type Resolver interface {
 	LookupSRV(ctx context.Context, name string) ([]SRV, time.Duration, error)
 	// LookupAddrs returns the A and AAAA records of host, sorted, without
 	// duplicates, at most [MaxAddrs]. When one of the two questions fails and
-	// the other finds addresses, these are returned with a TTL of at most ten
-	// seconds, so that the missing ones are soon asked for again.
+	// the other finds addresses, these are returned beside a *[PartialError],
+	// with a TTL of one to ten seconds, so that the missing ones are soon asked
+	// for again. The standard library's resolver (see [System]) hides that: it
+	// gives what it found without an error.
 	LookupAddrs(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
 }
+
+// PartialError comes beside addresses: the host has these, and may have others of
+// the family that could not be asked for. Whoever knew some may keep them.
+type PartialError struct {
+	Network string // "ip4" or "ip6": the family whose question failed
+	Err     error  // why; never [ErrNotFound], which is an answer
+}
+
+// Error returns the reason, which names what was asked for.
+func (e *PartialError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *PartialError) Unwrap() error { return e.Err }
 
 // ErrNotFound is wrapped by the error of a lookup whose answer is "nothing": the
 // name does not exist (NXDOMAIN), or it has no record of the type asked for. The

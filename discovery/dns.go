@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -19,8 +18,6 @@ const (
 	defaultTimeout  = 2 * time.Second // of one try at one server
 	defaultAttempts = 2               // rounds over all servers
 	maxServers      = 8
-	familyGrace     = 500 * time.Millisecond // for the slower of A and AAAA
-	partialTTL      = 10 * time.Second       // of addresses while one family failed
 )
 
 // NewDNS returns a resolver that asks these servers and no others, each given
@@ -97,79 +94,4 @@ func sortedSRV(out []SRV) []SRV {
 	})
 	out = slices.Compact(out)
 	return slices.Clip(out[:min(len(out), MaxTargets)])
-}
-
-// family is the outcome of one of the two address questions.
-type family struct {
-	ans answer
-	err error
-}
-
-func (r *dnsResolver) LookupAddrs(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	results := make(chan family, 2) // room for both: nobody is left behind
-	for _, t := range []uint16{dns.TypeA, dns.TypeAAAA} {
-		go func() {
-			ans, err := r.query(ctx, host, t)
-			results <- family{ans, err}
-		}()
-	}
-	first := <-results
-	if first.err == nil {
-		// There are addresses: the other question may not hold them up for long.
-		late := time.AfterFunc(r.grace, cancel)
-		defer late.Stop()
-	}
-	return combine(first, <-results)
-}
-
-func combine(a, b family) ([]netip.Addr, time.Duration, error) {
-	if a.err != nil && b.err == nil {
-		a, b = b, a
-	}
-	if a.err != nil {
-		return nil, 0, worse(a.err, b.err)
-	}
-	addrs, ttl := addresses(a.ans), a.ans.ttl
-	switch {
-	case b.err == nil:
-		addrs, ttl = append(addrs, addresses(b.ans)...), min(ttl, b.ans.ttl)
-	case !errors.Is(b.err, ErrNotFound):
-		ttl = min(ttl, partialTTL)
-	}
-	return sortedAddrs(addrs), ttl, nil
-}
-
-// worse picks the error to tell when neither question found anything: one that
-// could not be answered says more than "no data", and a name that does not
-// exist more than a type that does not.
-func worse(a, b error) error {
-	if errors.Is(a, ErrNotFound) && (!errors.Is(b, ErrNotFound) || errors.Is(b, errNoName)) {
-		return b
-	}
-	return a
-}
-
-func addresses(ans answer) []netip.Addr {
-	out := make([]netip.Addr, 0, len(ans.records))
-	for _, rr := range ans.records {
-		var ip net.IP
-		switch rr := rr.(type) {
-		case *dns.A:
-			ip = rr.A
-		case *dns.AAAA:
-			ip = rr.AAAA
-		}
-		if a, ok := netip.AddrFromSlice(ip); ok {
-			out = append(out, a.Unmap())
-		}
-	}
-	return out
-}
-
-func sortedAddrs(out []netip.Addr) []netip.Addr {
-	slices.SortFunc(out, netip.Addr.Compare)
-	out = slices.Compact(out)
-	return slices.Clip(out[:min(len(out), MaxAddrs)])
 }

@@ -66,6 +66,8 @@ func (n netResolver) LookupAddrs(ctx context.Context, host string) ([]netip.Addr
 	if err := checkQuestion(host); err != nil {
 		return nil, 0, fmt.Errorf("discovery: A and AAAA %s: %w", host, err)
 	}
+	// Both families in one question: asked for one by one, a system may tell of an
+	// IPv4-only host as of a failure, so a [PartialError] could not be trusted.
 	found, err := await(ctx, func() ([]netip.Addr, error) { return n.r.LookupNetIP(ctx, "ip", dns.Fqdn(host)) })
 	if err != nil {
 		return nil, 0, n.failed(ctx, "A and AAAA", host, err)
