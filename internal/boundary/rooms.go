@@ -64,7 +64,8 @@ func Rooms() map[string]Room {
 		},
 
 		// What the command brings besides its flags.
-		"internal/demo": {Ours: importable},
+		"internal/demo":     {Ours: append([]string{"internal/children"}, importable...)},
+		"internal/children": {},
 
 		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML}},
 		"examples/...": {Ours: importable},
@@ -73,6 +74,7 @@ func Rooms() map[string]Room {
 		"internal/boundary": {Ours: []string{"internal/gocheck"}},
 		"internal/doccheck": {Ours: []string{"internal/gocheck"}},
 		"internal/gocheck":  {},
+		"internal/soak":     {Ours: append([]string{"internal/children"}, importable...)},
 		"internal/vectors":  {},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/weirhq/weir"
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/discovery"
+	"github.com/weirhq/weir/internal/children"
 )
 
 func TestMain(m *testing.M) {
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 var (
 	buildOnce sync.Once
 	binaryDir string
+	binaryIs  string
 	buildErr  error
 )
 
@@ -42,22 +44,14 @@ func binary(t *testing.T) string {
 	t.Helper()
 	buildOnce.Do(func() {
 		//nolint:usetesting // it is for all tests: TestMain removes it
-		if binaryDir, buildErr = os.MkdirTemp("", "weir-demo-test-"); buildErr != nil {
-			return
-		}
-		out, err := exec.Command("go", "build", "-o", binaryDir+string(filepath.Separator), "github.com/weirhq/weir/cmd/weir").CombinedOutput()
-		if err != nil {
-			buildErr = errors.New(err.Error() + "\n" + string(out))
+		if binaryDir, buildErr = os.MkdirTemp("", "weir-demo-test-"); buildErr == nil {
+			binaryIs, buildErr = children.Build(context.Background(), binaryDir)
 		}
 	})
 	if buildErr != nil {
 		t.Fatal(buildErr)
 	}
-	matches, err := filepath.Glob(filepath.Join(binaryDir, "weir*"))
-	if err != nil || len(matches) != 1 {
-		t.Fatalf("built %v, %v", matches, err)
-	}
-	return matches[0]
+	return binaryIs
 }
 
 // quick is a pace for tests: everything happens, and little of it.
@@ -219,7 +213,7 @@ func TestLostChild(t *testing.T) {
 	pace := quick
 	pace.BothAlive = 2 * time.Second
 	_, err := Run(t.Context(), Config{Binary: binary(t), Pace: pace, Narrator: r})
-	var lost *lostError
+	var lost *children.LostError
 	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "the DNS server ended by itself") || !strings.Contains(err.Error(), "msg=serving") {
 		t.Errorf("error %v", err)
 	}

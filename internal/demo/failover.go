@@ -25,11 +25,11 @@ func (s *stage) failover(ctx context.Context) error {
 	if err := rows(s.cfg.Pace.BothAlive); err != nil {
 		return err
 	}
-	if err := oldest.kill(); err != nil {
-		return err
+	if err := oldest.Kill(); err != nil {
+		return fmt.Errorf("demo: %w", err)
 	}
 	l.enter(OldestDead)
-	s.tell(Killed{Name: oldest.name, PID: oldest.pid()})
+	s.tell(Killed{Name: oldest.name, PID: oldest.PID()})
 	if err := rows(s.cfg.Pace.Dead); err != nil {
 		return err
 	}

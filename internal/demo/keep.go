@@ -3,6 +3,8 @@ package demo
 import (
 	"context"
 	"errors"
+
+	"github.com/weirhq/weir/internal/children"
 )
 
 // keep puts a new server in the dead one's place and serves until the context
@@ -21,7 +23,7 @@ func (s *stage) keep(ctx context.Context) error {
 	}
 	s.tell(k)
 	<-ctx.Done()
-	var lost *lostError
+	var lost *children.LostError
 	if errors.As(context.Cause(ctx), &lost) {
 		return lost
 	}

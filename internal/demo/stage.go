@@ -14,6 +14,7 @@ import (
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/children"
 	"github.com/weirhq/weir/policy"
 )
 
@@ -36,8 +37,8 @@ type stage struct {
 	dir     string
 	key     apikey.Key
 	policy  policy.Policy
-	family  *family
-	dns     *child
+	family  *children.Family
+	dns     *children.Child
 	dnsAddr string
 	servers []*serverChild // alive, in the order of their start
 	client  *weir.Client
@@ -45,7 +46,7 @@ type stage struct {
 
 // serverChild is a child that is an r-server.
 type serverChild struct {
-	*child
+	*children.Child
 	name string // A is the oldest
 	id   ident.ServerID
 	addr string
@@ -62,7 +63,8 @@ func newStage(cfg Config, lost func(error)) (*stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	return &stage{cfg: cfg, dir: dir, policy: requests, family: newFamily(cfg.Binary, lost)}, nil
+	family := children.New(cfg.Binary, func(err error) { lost(fmt.Errorf("demo: %w", err)) })
+	return &stage{cfg: cfg, dir: dir, policy: requests, family: family}, nil
 }
 
 // close ends and removes everything.
@@ -70,7 +72,7 @@ func (s *stage) close() error {
 	if s.client != nil {
 		_ = s.client.Close() // always nil
 	}
-	s.family.end()
+	s.family.End()
 	if err := os.RemoveAll(s.dir); err != nil {
 		return fmt.Errorf("demo: %s is left behind: %w", s.dir, err)
 	}
@@ -129,26 +131,18 @@ func (s *stage) makeKey() error {
 }
 
 func (s *stage) startDNS(ctx context.Context) error {
-	c, err := s.family.start("the DNS server", "dns", "--listen", anyPort, "--zone", zone,
+	c, attrs, err := s.start(ctx, "the DNS server", "dns", "--listen", anyPort, "--zone", zone,
 		"--members", s.path("members.yaml"), "--ttl", ttl.String())
 	if err != nil {
 		return err
 	}
-	attrs, err := c.serving(ctx)
-	if err != nil {
-		return err
-	}
 	s.dns, s.dnsAddr = c, attrs["dns"]
-	s.tell(ChildServes{Name: "DNS", PID: c.pid(), Addr: s.dnsAddr})
+	s.tell(ChildServes{Name: "DNS", PID: c.PID(), Addr: s.dnsAddr})
 	return nil
 }
 
 func (s *stage) startServer(ctx context.Context) error {
-	c, err := s.family.start("an r-server", "serve", "--listen", anyPort, "--tenants", s.path("tenants.yaml"))
-	if err != nil {
-		return err
-	}
-	attrs, err := c.serving(ctx)
+	c, attrs, err := s.start(ctx, "an r-server", "serve", "--listen", anyPort, "--tenants", s.path("tenants.yaml"))
 	if err != nil {
 		return err
 	}
@@ -156,12 +150,25 @@ func (s *stage) startServer(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("demo: an r-server does not say who it is: %w", err)
 	}
-	s.servers = append(s.servers, &serverChild{child: c, id: id, addr: strings.Trim(attrs["listen"], "[]")})
+	s.servers = append(s.servers, &serverChild{Child: c, id: id, addr: strings.Trim(attrs["listen"], "[]")})
 	return nil
 }
 
+// start starts a child and waits until it serves.
+func (s *stage) start(ctx context.Context, name string, args ...string) (*children.Child, map[string]string, error) {
+	c, err := s.family.Start(name, args...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	attrs, err := c.Serving(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	return c, attrs, nil
+}
+
 func (c *serverChild) serves() ChildServes {
-	return ChildServes{Name: c.name, PID: c.pid(), Addr: c.addr, ID: c.id}
+	return ChildServes{Name: c.name, PID: c.PID(), Addr: c.addr, ID: c.id}
 }
 
 // connect makes the client and waits until it knows all servers.

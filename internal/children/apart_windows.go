@@ -1,4 +1,4 @@
-package demo
+package children
 
 import (
 	"os"
@@ -11,5 +11,5 @@ func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// killGroup kills a child; the demo's children start nothing themselves.
+// killGroup kills a child; our children start nothing themselves.
 func killGroup(p *os.Process) error { return p.Kill() }

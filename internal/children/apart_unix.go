@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package demo
+package children
 
 import "syscall"
 
