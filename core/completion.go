@@ -91,14 +91,14 @@ type Seen struct {
 	Datagrams [DatagramVerdicts]uint32
 }
 
-// announce queues the completion of a request.
-func (c *Core) announce(t time.Duration, f *flight, o Outcome, err error) {
+// conclude notes how a request ended.
+func (f *flight) conclude(t time.Duration, o Outcome, err error) {
 	f.outcome, f.err, f.elapsed = o, err, t-f.t0
-	if f.members != nil {
-		f.seen.Datagrams[DatagramMalformed] = uint32(c.stats.Datagrams[DatagramMalformed] - f.malformedBefore)
-		f.seen.Datagrams[DatagramUnknown] = uint32(c.stats.Datagrams[DatagramUnknown] - f.unknownBefore)
-	}
-	c.stats.Outcomes[o]++
+}
+
+// announce queues the completion of a request.
+func (c *Core) announce(f *flight) {
+	c.stats.Outcomes[f.outcome]++
 	f.pins++
 	c.events.push(pendingEvent{kind: EventCompleted, f: f})
 }

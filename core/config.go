@@ -31,6 +31,8 @@ type Config struct {
 	// Domain is where servers are discovered, such as "c-7.rl.example.com". Empty
 	// means that [Core.SetMembership] names them and nothing is looked up.
 	Domain string
+	// FailFast stops asking while nobody answers. Zero means that it does not.
+	FailFast FailFastConfig
 	// Refresh paces discovery. Its zero fields have defaults.
 	Refresh RefreshConfig
 	// Limits bounds a membership. Its zero fields have defaults.

@@ -28,6 +28,7 @@ type Core struct {
 	members   *snapshot
 	discovery discoverer
 	steering  steering
+	failFast  failFast
 
 	flights  flightPool
 	table    flightTable // from Submit to the horizon
@@ -70,6 +71,9 @@ func New(cfg Config) (*Core, error) {
 			"the horizon is %d ms, but servers remember a request of this key for at most %d ms (quota dedup_ttl_ms_max); shorten the policy or use another key",
 			timeline.HorizonMs(), quota)}
 	}
+	if err := cfg.FailFast.fill(timeline.Horizon()); err != nil {
+		return nil, err
+	}
 	credential, err := wire.NewCredential(cfg.Key)
 	if err != nil {
 		return nil, fmt.Errorf("core: Key: %w", err)
@@ -100,6 +104,9 @@ func (c *Core) Timeline() *policy.Timeline { return c.timeline }
 // after every call.
 func (c *Core) Deadline() (time.Duration, bool) {
 	at, ok := c.discovery.deadline(c.mono)
+	if next, failing := c.failFast.deadline(); failing && (!ok || next < at) {
+		at, ok = next, true
+	}
 	if f := c.heap.min(); f != nil && (!ok || f.deadline < at) {
 		return f.deadline, true
 	}
@@ -118,6 +125,7 @@ func (c *Core) HandleTimer(now Time) {
 		c.fire(t, f)
 	}
 	c.tickDiscovery(t)
+	c.tickFailFast(t)
 }
 
 // Close ends everything: requests in flight end without a completion, datagrams
@@ -134,6 +142,7 @@ func (c *Core) Close(now Time) {
 		c.forget(f)
 	}
 	c.inFlight = 0
+	c.stopFailFast()
 	for c.sends.front() != nil {
 		c.dropSend()
 	}

@@ -11,6 +11,10 @@ var (
 	// ErrTooManyInFlight says that Config.MaxInFlight requests are undecided.
 	ErrTooManyInFlight = errors.New("core: too many requests in flight; ask for fewer at a time, or raise MaxInFlight")
 
+	// ErrFailFast says that nobody has answered for a while, and that nothing was
+	// sent therefore: see [FailFastConfig]. [Core.FailFast] says more.
+	ErrFailFast = errors.New("core: failing fast; no server has answered for a while")
+
 	// ErrClosed says that the core was closed.
 	ErrClosed = errors.New("core: closed")
 )

@@ -13,6 +13,8 @@ const (
 	EventSteer                                  // replace Socket by one on another port, then call Rebound
 	EventMembershipChanged                      // what is known of servers is new: Membership, Discovered
 	EventDiscoveryFailed                        // a refresh failed, wholly or for some targets; what was known stays: Err, Discovered
+	EventFailingFast                            // from now on Submit fails with ErrFailFast; Core.FailFast says why
+	EventRecovered                              // it does no more: a server has answered
 )
 
 // String returns the kind in a word or two.
@@ -30,6 +32,10 @@ func (k EventKind) String() string {
 		return "membership changed"
 	case EventDiscoveryFailed:
 		return "discovery failed"
+	case EventFailingFast:
+		return "failing fast"
+	case EventRecovered:
+		return "recovered"
 	}
 	return "EventKind(" + strconv.Itoa(int(k)) + ")"
 }

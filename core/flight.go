@@ -13,6 +13,7 @@ type flight struct {
 	id     RequestID
 	uid    wire.UniqueID
 	seq    uint64 // order of submission
+	probe  bool   // the core's own, which nobody is told of
 	phase  phase
 	pins   int // the table, an event that is queued, an event that is lent
 	slot   uint32

@@ -52,6 +52,7 @@ func (c *Core) install(s *snapshot, skipped Skipped) {
 	if !c.members.equal(s) {
 		c.members = s
 		c.stats.MembershipChanges++
+		c.failFast.membershipChanged(c.mono)
 	}
 	c.discovery.told = d
 	c.events.push(pendingEvent{kind: EventMembershipChanged, members: c.members, discovered: d})

@@ -24,8 +24,8 @@ type Request struct {
 //
 // Errors, after which nothing was started: [ErrClosed], *[FieldError],
 // [ErrNoServers] (a core with a domain then looks again by itself, at most once
-// a second), [ErrTooManyInFlight], or of the entropy source. A request for
-// nothing fails with ErrClosed only.
+// a second), [ErrFailFast], [ErrTooManyInFlight], or of the entropy source. A
+// request for nothing fails with ErrClosed only.
 func (c *Core) Submit(now Time, r *Request) (RequestID, error) {
 	t := c.advance(now)
 	if c.closed {
@@ -41,6 +41,10 @@ func (c *Core) Submit(now Time, r *Request) (RequestID, error) {
 		c.forceDiscovery(t)
 		return 0, ErrNoServers
 	}
+	if c.failFast.failing {
+		c.stats.FailedFast++
+		return 0, ErrFailFast
+	}
 	if c.inFlight >= c.cfg.MaxInFlight {
 		return 0, ErrTooManyInFlight
 	}
@@ -54,6 +58,8 @@ func (c *Core) Submit(now Time, r *Request) (RequestID, error) {
 		return 0, err
 	}
 	c.begin(t, f)
+	c.inFlight++
+	c.stats.Submitted++
 	return f.id, nil
 }
 
@@ -63,7 +69,7 @@ func (c *Core) Submit(now Time, r *Request) (RequestID, error) {
 func (c *Core) Cancel(now Time, id RequestID) bool {
 	t := c.advance(now)
 	f := c.flights.find(id)
-	if c.closed || f == nil || f.phase != waiting && f.phase != holding {
+	if c.closed || f == nil || f.probe || f.phase != waiting && f.phase != holding {
 		return false
 	}
 	c.stats.Canceled++
@@ -118,7 +124,7 @@ func (c *Core) encode(f *flight, r *Request) error {
 	return nil
 }
 
-// begin enters a request that is encoded.
+// begin enters a request or probe that is encoded.
 func (c *Core) begin(t time.Duration, f *flight) {
 	c.seq++
 	f.seq = c.seq
@@ -130,8 +136,6 @@ func (c *Core) begin(t time.Duration, f *flight) {
 	f.malformedBefore = c.stats.Datagrams[DatagramMalformed]
 	f.unknownBefore = c.stats.Datagrams[DatagramUnknown]
 	c.table.put(f)
-	c.inFlight++
-	c.stats.Submitted++
 	c.heap.set(f, t+c.timeline.Start(1))
 	c.sends.push(pendingSend{kind: SendFirst, f: f, id: f.id, to: math.MaxUint64})
 }
@@ -163,6 +167,7 @@ func (c *Core) grantEmpty(t time.Duration) (RequestID, error) {
 	f.t0 = t
 	c.stats.Submitted++
 	c.stats.Empty++
-	c.announce(t, f, Granted, nil)
+	f.conclude(t, Granted, nil)
+	c.announce(f)
 	return f.id, nil
 }

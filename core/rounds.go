@@ -40,13 +40,19 @@ func (c *Core) decide(t time.Duration, f *flight) {
 	if f.granted {
 		outcome = Granted
 	}
-	c.stats.Decided.count(f, c.timeline.Rounds())
 	c.finish(t, f, outcome, nil)
 }
 
-// finish ends a request with a completion.
+// finish ends a request with a completion, and a probe without.
 func (c *Core) finish(t time.Duration, f *flight, o Outcome, err error) {
-	c.announce(t, f, o, err)
+	f.conclude(t, o, err)
+	f.seen.Datagrams[DatagramMalformed] = uint32(c.stats.Datagrams[DatagramMalformed] - f.malformedBefore)
+	f.seen.Datagrams[DatagramUnknown] = uint32(c.stats.Datagrams[DatagramUnknown] - f.unknownBefore)
+	if !f.probe {
+		c.stats.Decided.count(f, c.timeline.Rounds())
+		c.announce(f)
+	}
+	c.learn(t, f)
 	c.end(t, f)
 }
 
@@ -54,7 +60,9 @@ func (c *Core) finish(t time.Duration, f *flight, o Outcome, err error) {
 // horizon.
 func (c *Core) end(t time.Duration, f *flight) {
 	f.phase = ended
-	c.inFlight--
+	if !f.probe {
+		c.inFlight--
+	}
 	if t >= f.horizon {
 		c.forget(f)
 		return

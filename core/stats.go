@@ -24,6 +24,13 @@ type Stats struct {
 	// What discovery did not take, summed over all refreshes.
 	Skipped Skipped
 
+	// Of failing fast ([FailFastConfig]). Probes are no requests, but datagrams
+	// that are theirs are in Sent, SendFailures and Datagrams.
+	FailFastTrips uint64 // how often it began
+	FailedFast    uint64 // Submit failed with ErrFailFast
+	Probes        uint64 // begun
+	FailingFast   bool   // gauge
+
 	InFlight int // gauge: undecided requests
 	Kept     int // gauge: identities of ended requests, until their horizon
 }
@@ -41,7 +48,11 @@ type Decided struct {
 // DecidedRounds is how many rounds [Decided] tells apart.
 const DecidedRounds = 8
 
+// count counts the end of a request, if a server decided it.
 func (d *Decided) count(f *flight, final int) {
+	if f.outcome != Granted && f.outcome != Rejected {
+		return
+	}
 	if f.candidateRound == final {
 		d.InFinal++
 	} else {
@@ -59,5 +70,9 @@ func (c *Core) Stats() Stats {
 	s := c.stats
 	s.InFlight = c.inFlight
 	s.Kept = c.table.used - c.inFlight
+	if c.failFast.probe != nil {
+		s.Kept--
+	}
+	s.FailingFast = c.failFast.failing
 	return s
 }

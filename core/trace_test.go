@@ -112,6 +112,8 @@ func (tr *trace) set(name string, args []string) (err error) {
 		_, err = fmt.Sscan(text, &tr.cfg.Limits.Servers, &tr.cfg.Limits.Addresses, &tr.cfg.Limits.Endpoints)
 	case "in-flight":
 		tr.cfg.MaxInFlight, err = strconv.Atoi(text)
+	case "fail-fast":
+		return tr.setFailFast(args)
 	case "manual-timers":
 		tr.manual = true
 	case "hold-sends":
@@ -180,6 +182,7 @@ var sendWords = map[SendKind]string{
 }
 
 func (tr *trace) saySend(d time.Duration, s Send) {
+	tr.nameProbe(s)
 	whom := serverName(s.Server)
 	for _, m := range tr.core.Membership() {
 		if m.ID == s.Server && len(m.Endpoints) > 1 {
@@ -211,6 +214,8 @@ func (tr *trace) sayEvent(d time.Duration, ev Event) {
 		tr.sayf(d, "membership %s%s", sayServers(ev.Membership), saySkipped(ev.Discovered.Skipped))
 	case EventDiscoveryFailed:
 		tr.sayf(d, "discovery failed: %v%s", ev.Err, saySkipped(ev.Discovered.Skipped))
+	case EventFailingFast, EventRecovered:
+		tr.sayFailFast(d, ev.Kind)
 	default:
 		tr.t.Fatalf("event of kind %v", ev.Kind)
 	}
