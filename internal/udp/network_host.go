@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A NetworkHost is one machine of a [Network]. It is a [Stack].
@@ -112,6 +114,8 @@ type networkConn struct {
 	arrived sync.Cond // on the network's lock
 	queue   []Datagram
 	closed  bool
+	until   time.Time   // the read deadline; zero means none
+	alarm   *time.Timer // wakes who waits then
 }
 
 func (c *networkConn) enqueue(from netip.AddrPort, local netip.Addr, payload []byte) {
@@ -125,11 +129,14 @@ func (c *networkConn) enqueue(from netip.AddrPort, local netip.Addr, payload []b
 func (c *networkConn) Read(ds []Datagram) (int, error) {
 	c.host.net.mu.Lock()
 	defer c.host.net.mu.Unlock()
-	for len(c.queue) == 0 && !c.closed {
+	for len(c.queue) == 0 && !c.closed && !c.late() {
 		c.arrived.Wait()
 	}
 	if c.closed {
 		return 0, fmt.Errorf("udp: read %v: %w", c.local, net.ErrClosed)
+	}
+	if c.late() {
+		return 0, fmt.Errorf("udp: read %v: %w", c.local, os.ErrDeadlineExceeded)
 	}
 	n := min(len(ds), len(c.queue))
 	for i := range n {
@@ -169,6 +176,44 @@ func (c *networkConn) writeOne(d *Datagram) error {
 	return c.host.net.send(netip.AddrPortFrom(src, c.local.Port()), d.Peer, d.Payload())
 }
 
+func (c *networkConn) Pending() bool {
+	c.host.net.mu.Lock()
+	defer c.host.net.mu.Unlock()
+	return len(c.queue) > 0
+}
+
+func (c *networkConn) SetReadDeadline(t time.Time) error {
+	c.host.net.mu.Lock()
+	defer c.host.net.mu.Unlock()
+	if c.closed {
+		return fmt.Errorf("udp: set the deadline of %v: %w", c.local, net.ErrClosed)
+	}
+	c.dismiss()
+	c.until = t
+	if wait := time.Until(t); t.IsZero() || wait <= 0 {
+		c.arrived.Broadcast()
+	} else {
+		c.alarm = time.AfterFunc(wait, func() {
+			c.host.net.mu.Lock()
+			defer c.host.net.mu.Unlock()
+			c.arrived.Broadcast()
+		})
+	}
+	return nil
+}
+
+// late reports whether the read deadline has passed. It is called with the
+// network locked.
+func (c *networkConn) late() bool { return !c.until.IsZero() && !time.Now().Before(c.until) }
+
+// dismiss takes the alarm back. It is called with the network locked.
+func (c *networkConn) dismiss() {
+	if c.alarm != nil {
+		c.alarm.Stop()
+		c.alarm = nil
+	}
+}
+
 func (c *networkConn) LocalAddr() netip.AddrPort { return c.local }
 
 func (c *networkConn) Close() error {
@@ -179,6 +224,7 @@ func (c *networkConn) Close() error {
 	}
 	c.closed = true
 	c.queue = nil
+	c.dismiss()
 	c.host.conns = slices.DeleteFunc(c.host.conns, func(o *networkConn) bool { return o == c })
 	c.arrived.Broadcast()
 	return nil

@@ -15,7 +15,10 @@
 // [ListenNext] opens the socket that steering moves to.
 package udp
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // A Stack opens UDP sockets. It is safe for concurrent use.
 type Stack interface {
@@ -55,7 +58,19 @@ type Conn interface {
 	// be sent and returns how many went before it, and why it did not. The
 	// caller may go on behind that one. All that is known after success is
 	// that the datagrams were handed to the network.
+	//
+	// Where the system's buffer has no room for a datagram, that is an error
+	// after some milliseconds at most, and at once for those after it until
+	// one was sent again.
 	Write(ds []Datagram) (int, error)
+
+	// Pending reports whether a datagram is there, so that a Read would find
+	// it. It is false, too, where the system cannot tell.
+	Pending() bool
+
+	// SetReadDeadline makes a Read that waits at t, or comes later, fail with an
+	// error that is os.ErrDeadlineExceeded; the zero time takes that back.
+	SetReadDeadline(t time.Time) error
 
 	// LocalAddr returns the address and port that the socket is bound to.
 	LocalAddr() netip.AddrPort
