@@ -9,7 +9,7 @@ func readable(fd uintptr) bool {
 	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
 		n, err := unix.Poll(fds[:], 0)
-		if err != unix.EINTR { //nolint:errorlint // a system call's own error
+		if err != unix.EINTR {
 			return err == nil && n > 0
 		}
 	}
