@@ -21,8 +21,9 @@ type answer struct {
 	server  string        // who said so
 }
 
-// errNoName marks the [ErrNotFound] of a name that does not exist at all.
-var errNoName = fmt.Errorf("%w: there is no such name (NXDOMAIN)", ErrNotFound)
+// ErrNoName is the [ErrNotFound] of a name that does not exist at all. The system's
+// resolver, where there is no resolv.conf, does not tell it from a missing record.
+var ErrNoName = fmt.Errorf("%w: there is no such name (NXDOMAIN)", ErrNotFound)
 
 var errNoData = fmt.Errorf("%w: the name has no such record", ErrNotFound)
 

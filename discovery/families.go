@@ -61,7 +61,7 @@ func combine(a, b family) ([]netip.Addr, time.Duration, error) {
 // could not be answered says more than "no data", and a name that does not
 // exist more than a type that does not.
 func worse(a, b error) error {
-	if errors.Is(a, ErrNotFound) && (!errors.Is(b, ErrNotFound) || errors.Is(b, errNoName)) {
+	if errors.Is(a, ErrNotFound) && (!errors.Is(b, ErrNotFound) || errors.Is(b, ErrNoName)) {
 		return b
 	}
 	return a

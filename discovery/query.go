@@ -37,7 +37,7 @@ func (r *dnsResolver) chase(ctx context.Context, name string, qtype uint16) (ans
 		case len(rrs) > 0:
 			return answer{records: rrs, ttl: c.lifetime(), server: server}, nil
 		case m.Rcode == dns.RcodeNameError:
-			return answer{}, fmt.Errorf("%w, says %s; check the name, and that a server is registered in the zone", errNoName, server)
+			return answer{}, fmt.Errorf("%w, says %s; check the name, and that a server is registered in the zone", ErrNoName, server)
 		case strings.EqualFold(c.name, asked) || negative(m):
 			return answer{}, fmt.Errorf("%w, says %s; check that a server is registered in the zone", errNoData, server)
 		}
@@ -99,7 +99,7 @@ func (r *dnsResolver) try(ctx context.Context, server, name string, qtype uint16
 	case m.Truncated:
 		return nil, errors.New("its answer is truncated over TCP too")
 	case m.Rcode != dns.RcodeSuccess && m.Rcode != dns.RcodeNameError:
-		return nil, fmt.Errorf("it answered %s", rcodeText(m.Rcode))
+		return nil, &ResponseError{Code: rcodeText(m.Rcode)}
 	case referral(m):
 		return nil, errors.New("it only names other servers; it does not serve the zone and is not recursive")
 	}
