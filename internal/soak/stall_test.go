@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	tick     = time.Millisecond
+	tick    = time.Millisecond
 	stalled = 10 * time.Millisecond // later than that is a stall
 )
 

@@ -9,13 +9,16 @@ import (
 // use is occupied.
 var ErrPortsTaken = errors.New("udp: every port from 49152 to 65535 is taken")
 
-// ErrNoRoute is what a socket of a [Network] returns for a datagram to an
+// ErrNoRoute is what a socket returns for a datagram to an
 // address of the other family, or without a source address on this host.
 var ErrNoRoute = errors.New("udp: no route to the peer")
 
 // ErrNotLocal is returned when a [NetworkHost] is asked to bind an address
 // that is not one of its own.
 var ErrNotLocal = errors.New("udp: not an address of this host")
+
+// errFull is what a write returns that found no room in the system's buffer.
+var errFull = errors.New("the socket's send buffer is full")
 
 var errInUse = errors.New("udp: address already in use")
 

@@ -10,11 +10,15 @@ import (
 // interface leaves room for the batch calls.
 type socket struct {
 	conn  *net.UDPConn
+	out   *writer
 	local netip.AddrPort
 	asked bool // reads carry a control message with the address asked
 }
 
-func (s *socket) configure(o Options) error {
+func (s *socket) configure(o Options) (err error) {
+	if s.out, err = newWriter(s.conn, s.local.Addr().Is4()); err != nil {
+		return err
+	}
 	if o.ReadBuffer > 0 {
 		if err := s.conn.SetReadBuffer(o.ReadBuffer); err != nil {
 			return fmt.Errorf("set the read buffer to %d bytes: %w", o.ReadBuffer, err)
@@ -75,13 +79,11 @@ func (s *socket) Write(ds []Datagram) (int, error) {
 }
 
 func (s *socket) writeOne(d *Datagram) error {
-	if d.Local.IsValid() && s.asked {
-		var oob [controlSpace]byte
-		_, _, err := s.conn.WriteMsgUDPAddrPort(d.Payload(), appendSource(oob[:0], d.Local), d.Peer)
-		return err
+	var from netip.Addr
+	if s.asked {
+		from = d.Local
 	}
-	_, err := s.conn.WriteToUDPAddrPort(d.Payload(), d.Peer)
-	return err
+	return s.out.write(d.Payload(), from, d.Peer)
 }
 
 func (s *socket) LocalAddr() netip.AddrPort { return s.local }

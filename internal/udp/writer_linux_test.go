@@ -1,0 +1,89 @@
+package udp_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/weirhq/weir/internal/udp"
+)
+
+const insideNamespace = "WEIR_TEST_INSIDE_NAMESPACE"
+
+// What goes to a neighbor that is dead lies in the send buffer while the system
+// asks for its hardware address, for seconds. That is no reason to wait: neither
+// for more of it, nor for what goes to the living. It needs a network of its own,
+// with a neighbor that never answers.
+func TestDeadNeighborHoldsNobodyUp(t *testing.T) {
+	if os.Getenv(insideNamespace) == "" {
+		runInNamespace(t)
+		return
+	}
+	for _, args := range []string{
+		"link set lo up", "link add near type veth peer name far", "addr add 192.0.2.1/24 dev near",
+		"link set near up", "link set far up",
+	} {
+		ip(t, args)
+	}
+	living := listen(t, udp.Host(), "127.0.0.1:0", udp.Options{})
+	c := listen(t, udp.Host(), "0.0.0.0:0", udp.Options{WriteBuffer: 8192})
+	dead := []udp.Datagram{{Buf: make([]byte, 200), N: 200, Peer: netip.MustParseAddrPort("192.0.2.2:9")}}
+	var full error
+	for n := 0; full == nil; n++ {
+		if n == 1000 {
+			t.Fatalf("%d datagrams had room", n)
+		}
+		_, full = c.Write(dead)
+	}
+	if udp.Closed(full) || !strings.Contains(full.Error(), "send buffer is full") {
+		t.Fatal(full)
+	}
+	toLiving := []udp.Datagram{{Buf: []byte("x"), N: 1, Peer: living.LocalAddr()}}
+	if _, err := c.Write(toLiving); err == nil || err.Error() != strings.ReplaceAll(full.Error(), dead[0].Peer.String(), living.LocalAddr().String()) {
+		t.Errorf("beside the dead neighbor: %v", err)
+	}
+	ip(t, "link delete near") // and what lay in the buffer with it
+	if _, err := c.Write(toLiving); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	if d := read(t, living, 10); string(d.Payload()) != "x" {
+		t.Errorf("read %q", d.Payload())
+	}
+}
+
+// runInNamespace runs the test once more, in a network of its own.
+func runInNamespace(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), insideNamespace+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err != nil && !errors.As(err, &exit):
+		t.Skip("no namespaces for us here: ", err)
+	case strings.Contains(string(out), "--- SKIP"):
+		t.Skipf("%s", out)
+	case err != nil:
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// ip runs the system's ip command.
+func ip(t *testing.T, args string) {
+	t.Helper()
+	if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+		t.Skipf("ip %s: %v: %s", args, err, out)
+	}
+}
