@@ -48,9 +48,11 @@ type Config struct {
 	// Limits bounds what DNS can make of a membership; its zero fields have
 	// defaults.
 	Limits core.Limits
-	// SocketBuffer is the size in bytes of the kernel's receive buffer of each
-	// socket; 0 means 1 MiB. The kernel may give less without saying so. It holds
-	// the answers to what is in flight, about 1 KiB each.
+	// SocketBuffer is the size in bytes of each socket's two buffers in the kernel;
+	// 0 means 1 MiB. The kernel may give less without saying so. The one for
+	// receiving holds the answers to what is in flight, about 1 KiB each; the one
+	// for sending what a dead server on the same link has not taken, until the
+	// kernel gives it up.
 	SocketBuffer int
 	// Logger gets what happens to discovery and sockets; nil means no log. It is
 	// never given a secret, and nothing for a request.

@@ -104,7 +104,9 @@ func (c *Client) adopt(conn udp.Conn) *socket {
 	return s
 }
 
-func (c *Client) socketOptions() udp.Options { return udp.Options{ReadBuffer: c.socketBuffer} }
+func (c *Client) socketOptions() udp.Options {
+	return udp.Options{ReadBuffer: c.socketBuffer, WriteBuffer: c.socketBuffer}
+}
 
 // wildcard returns the unspecified address of a family, port 0.
 func wildcard(f family) netip.AddrPort {
