@@ -1,8 +1,6 @@
 package weir
 
 import (
-	"fmt"
-
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/wire"
 )
@@ -41,19 +39,10 @@ func (c *Client) putCall(k *call) {
 
 // encode takes over what a request asks, but for its label.
 func (k *call) encode(resources []Resource, guards []Guard, l wire.Layout) error {
-	for i := range guards {
-		w, err := guards[i].encode(i, l)
-		if err != nil {
-			return err
-		}
-		k.guards = append(k.guards, w)
-	}
-	for i := range resources {
-		w, err := resources[i].encode(i)
-		if err != nil {
-			return err
-		}
-		k.resources = append(k.resources, w)
+	var err error
+	k.guards, k.resources, err = appendBlocks(k.guards, k.resources, resources, guards, l)
+	if err != nil {
+		return err
 	}
 	k.decision.ask(resources, guards)
 	return nil
@@ -71,18 +60,7 @@ func (k *call) sentFrom(s *socket) {
 }
 
 // complete ends the call with what the core made of it.
-func (k *call) complete(c *core.Completion) {
-	switch c.Outcome {
-	case core.Granted, core.Rejected:
-		k.decision.answer(c)
-	case core.TimedOut:
-		k.err = &TimeoutError{Elapsed: c.Elapsed, Seen: c.Seen}
-	case core.SendFailed:
-		k.err = fmt.Errorf("%w: %w", ErrIO, c.Err)
-	default:
-		k.err = fmt.Errorf("weir: a request ended as %v", c.Outcome)
-	}
-}
+func (k *call) complete(c *core.Completion) { k.err = k.decision.conclude(c) }
 
 // fail ends the call with an error.
 func (k *call) fail(err error) { k.err = err }

@@ -20,18 +20,14 @@ func (c *Client) Report(obs ...Observation) error {
 		r = new(report)
 	}
 	defer c.reports.Put(r)
-	r.obs = r.obs[:0]
-	for i := range obs {
-		w, err := obs[i].encode(i, c.layout)
-		if err != nil {
-			return c.refused(err)
-		}
-		r.obs = append(r.obs, w)
+	var err error
+	if r.obs, err = appendObservations(r.obs[:0], obs, c.layout); err != nil {
+		return c.refused(err)
 	}
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
-	err := c.core.Report(now, r.obs)
+	err = c.core.Report(now, r.obs)
 	c.settle(now, ob)
 	cause := c.discovery.err
 	c.mu.Unlock()
