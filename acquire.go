@@ -21,10 +21,11 @@ type Request struct {
 // Acquire asks once and returns the decision. Nothing is kept of r.
 //
 // Without a decision the error is one of this package's ([ErrTimeout],
-// [ErrNoServers], [ErrIO], [ErrTooManyInFlight], [ErrClosed], [*ConfigError]) or
-// ctx's own. It never waits longer than the policy's horizon once servers are
-// known, and never for a refresh of what is known. While none is known it waits
-// for the discovery attempt that is under way, if one is, and for no other.
+// [ErrFailFast], [ErrNoServers], [ErrIO], [ErrTooManyInFlight], [ErrClosed],
+// [*ConfigError]) or ctx's own. It never waits longer than the policy's horizon
+// once servers are known, and never for a refresh of what is known. While none is
+// known it waits for the discovery attempt that is under way, if one is, and for
+// no other.
 //
 // When ctx ends, Acquire returns at once; whether tokens were consumed is then
 // unknown.
@@ -81,9 +82,12 @@ func (c *Client) trySubmit(k *call, label string) (attempt <-chan struct{}, err 
 	now := c.clock()
 	c.mu.Lock()
 	id, err := c.core.Submit(now, &r)
-	if err == nil {
+	switch {
+	case err == nil:
 		k.id = id
 		c.calls[id] = k
+	case errors.Is(err, core.ErrFailFast):
+		err = c.failedFast(now)
 	}
 	c.settle(now, ob)
 	running, cause := c.discovery.attempt, c.discovery.err

@@ -219,6 +219,10 @@ func (c *Client) handle(ev *core.Event, ob *outbox) {
 	case core.EventDiscoveryFailed:
 		c.discovery.failed(ev.Err)
 		ob.logFailure(c.logger, ev)
+	case core.EventFailingFast:
+		c.logFailingFast(ob)
+	case core.EventRecovered:
+		c.logRecovered(ob)
 	}
 }
 

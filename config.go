@@ -43,6 +43,10 @@ type Config struct {
 	// MaxInFlight bounds the undecided requests; 0 means 65536. One more fails at
 	// once with [ErrTooManyInFlight]: nothing queues.
 	MaxInFlight int
+	// FailFast answers at once with [ErrFailFast] while no server answers, so that
+	// an outage of all of them does not cost every caller the horizon; zero means
+	// that it does not (docs/client.md, "Failing fast").
+	FailFast core.FailFastConfig
 	// Refresh paces discovery; its zero fields have defaults.
 	Refresh core.RefreshConfig
 	// Limits bounds what DNS can make of a membership; its zero fields have
@@ -82,6 +86,7 @@ func (cfg *Config) core() (core.Config, []core.Server, error) {
 		Layout:      cfg.Layout,
 		MaxInFlight: cfg.MaxInFlight,
 		Domain:      domain,
+		FailFast:    cfg.FailFast,
 		Refresh:     cfg.Refresh,
 		Limits:      cfg.Limits,
 	}, servers, nil

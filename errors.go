@@ -20,6 +20,11 @@ var (
 	// The error is a [*TimeoutError].
 	ErrTimeout = errors.New("weir: no decision in time")
 
+	// ErrFailFast says that the request was not sent, because none has been
+	// answered for a while: see Config.FailFast. The error is a [*FailFastError],
+	// which matches ErrTimeout too.
+	ErrFailFast = errors.New("weir: no server answers")
+
 	// ErrIO says that nothing could be sent. The last cause is part of the error.
 	ErrIO = errors.New("weir: no datagram could be sent")
 
@@ -46,6 +51,7 @@ func (e *ConfigError) Error() string { return "weir: " + e.Field + ": " + e.Reas
 
 // translate turns an error of the core into one of this package.
 func translate(err error) error {
+	var failing *FailFastError
 	var field *core.FieldError
 	var number *policy.FieldError
 	switch {
@@ -55,6 +61,10 @@ func translate(err error) error {
 		return ErrTooManyInFlight
 	case errors.Is(err, core.ErrNoServers):
 		return ErrNoServers
+	case errors.As(err, &failing):
+		return failing
+	case errors.Is(err, core.ErrFailFast):
+		return ErrFailFast
 	case errors.As(err, &field):
 		return &ConfigError{Field: field.Field, Reason: field.Reason}
 	case errors.As(err, &number):

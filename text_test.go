@@ -58,6 +58,7 @@ func TestErrorsOfTheCore(t *testing.T) {
 		{core.ErrClosed, ErrClosed},
 		{core.ErrTooManyInFlight, ErrTooManyInFlight},
 		{core.ErrNoServers, ErrNoServers},
+		{core.ErrFailFast, ErrFailFast},
 		{fmt.Errorf("core: Entropy: %w", broken), broken},
 	} {
 		if got := translate(tt.err); !errors.Is(got, tt.want) || !strings.HasPrefix(got.Error(), "weir: ") {
