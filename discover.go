@@ -7,7 +7,6 @@ import (
 	"log/slog"
 
 	"github.com/weirhq/weir/core"
-	"github.com/weirhq/weir/discovery"
 )
 
 // discoveryState is what callers wait for while no server is known. It is
@@ -105,34 +104,16 @@ func (c *Client) startLookup(l core.Lookup) {
 
 // lookUp asks the resolver and hands in the answer.
 func (c *Client) lookUp(ctx context.Context, l core.Lookup) {
-	var srv core.SRVAnswer
-	var addrs core.AddrAnswer
-	if l.Kind == core.LookupSRV {
-		var records []discovery.SRV
-		records, srv.TTL, srv.Err = c.resolver.LookupSRV(ctx, l.Name)
-		for _, r := range records {
-			srv.Records = append(srv.Records, core.SRV{Target: r.Target, Port: r.Port})
-		}
-	} else {
-		addrs.Addrs, addrs.TTL, addrs.Err = c.resolver.LookupAddrs(ctx, l.Name)
-		var partial *discovery.PartialError
-		if len(addrs.Addrs) > 0 && errors.As(addrs.Err, &partial) {
-			addrs.Err = nil
-			addrs.FailedIPv4 = partial.Network != "ip6"
-			addrs.FailedIPv6 = partial.Network != "ip4"
-			c.logger.LogAttrs(ctx, slog.LevelDebug, "weir: one family of a server's addresses was not found out; those known stay",
-				slog.String("host", l.Name), slog.Any("error", partial))
-		}
+	answer := LookUp(ctx, c.resolver, l)
+	if answer.Partial != nil {
+		c.logger.LogAttrs(ctx, slog.LevelDebug, "weir: one family of a server's addresses was not found out; those known stay",
+			slog.String("host", l.Name), slog.Any("error", answer.Partial))
 	}
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
 	delete(c.lookups, l.ID)
-	if l.Kind == core.LookupSRV {
-		c.core.HandleSRV(now, l.ID, srv)
-	} else {
-		c.core.HandleAddrs(now, l.ID, addrs)
-	}
+	answer.HandTo(c.core, now)
 	c.settle(now, ob)
 	c.mu.Unlock()
 	c.flush(ob)

@@ -1,9 +1,12 @@
 package weir
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/weirhq/weir/core"
+	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -50,6 +53,45 @@ func CoreError(err error) error {
 		return nil
 	}
 	return translate(err)
+}
+
+// A LookupAnswer is what a resolver says to a [core.Lookup].
+type LookupAnswer struct {
+	Lookup core.Lookup
+	SRV    core.SRVAnswer  // of a [core.LookupSRV]
+	Addrs  core.AddrAnswer // of a [core.LookupAddrs]
+	// Partial is why one family of the addresses is not known, nil for both are.
+	Partial *discovery.PartialError
+}
+
+// LookUp asks r what a core wants to know, and blocks for it. An error of r is
+// part of the answer.
+func LookUp(ctx context.Context, r discovery.Resolver, l core.Lookup) LookupAnswer {
+	a := LookupAnswer{Lookup: l}
+	if l.Kind == core.LookupSRV {
+		var records []discovery.SRV
+		records, a.SRV.TTL, a.SRV.Err = r.LookupSRV(ctx, l.Name)
+		for _, srv := range records {
+			a.SRV.Records = append(a.SRV.Records, core.SRV{Target: srv.Target, Port: srv.Port})
+		}
+		return a
+	}
+	a.Addrs.Addrs, a.Addrs.TTL, a.Addrs.Err = r.LookupAddrs(ctx, l.Name)
+	if len(a.Addrs.Addrs) > 0 && errors.As(a.Addrs.Err, &a.Partial) {
+		a.Addrs.Err = nil
+		a.Addrs.FailedIPv4 = a.Partial.Network != "ip6"
+		a.Addrs.FailedIPv6 = a.Partial.Network != "ip4"
+	}
+	return a
+}
+
+// HandTo hands the answer to the core whose lookup it was.
+func (a *LookupAnswer) HandTo(c *core.Core, now core.Time) {
+	if a.Lookup.Kind == core.LookupSRV {
+		c.HandleSRV(now, a.Lookup.ID, a.SRV)
+		return
+	}
+	c.HandleAddrs(now, a.Lookup.ID, a.Addrs)
 }
 
 // appendBlocks appends what a request asks, but for its label.

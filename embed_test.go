@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"net/netip"
@@ -159,5 +160,58 @@ func TestConfigCore(t *testing.T) {
 	}
 	if err := c.SetMembership(core.Time{}, servers); err != nil {
 		t.Error(err)
+	}
+}
+
+// oneName answers for one name of each kind, with one family of its addresses.
+type oneName struct{ discovery.Resolver }
+
+var errNoIPv6 = errors.New("nobody said anything of IPv6")
+
+func (oneName) LookupSRV(_ context.Context, name string) ([]discovery.SRV, time.Duration, error) {
+	if name != "_ratelimitly._udp.c-7.rl.test" {
+		return nil, 0, discovery.ErrNotFound
+	}
+	return []discovery.SRV{{Target: "s-1000.rl.test.", Port: 29292}}, time.Minute, nil
+}
+
+func (oneName) LookupAddrs(context.Context, string) ([]netip.Addr, time.Duration, error) {
+	partial := &discovery.PartialError{Network: "ip6", Err: errNoIPv6}
+	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, 10 * time.Second, partial
+}
+
+// A core with a domain is answered by a resolver, and knows its server then.
+func TestLookUp(t *testing.T) {
+	key, err := apikey.New(apikey.AuthAES, 7, apikey.DefaultQuotas(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := (&weir.Config{Key: key, Zone: "rl.test"}).Core()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Entropy = rand.Reader
+	c, err := core.New(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := core.Time{Wall: time.Now().UnixMilli()}
+	c.HandleTimer(now)
+	var ev core.Event
+	for c.PollEvent(&ev) {
+		if ev.Kind != core.EventLookup {
+			continue
+		}
+		a := weir.LookUp(t.Context(), oneName{}, ev.Lookup)
+		if a.Lookup != ev.Lookup || ev.Lookup.Kind == core.LookupAddrs && (!a.Addrs.FailedIPv6 || a.Addrs.FailedIPv4 || !errors.Is(a.Partial, errNoIPv6)) {
+			t.Errorf("%+v", a)
+		}
+		a.HandTo(c, now)
+	}
+	if known := c.Membership(); len(known) != 1 || known[0].Endpoints[0] != netip.MustParseAddrPort("127.0.0.1:29292") {
+		t.Errorf("%v", known)
+	}
+	if a := weir.LookUp(t.Context(), oneName{}, core.Lookup{Kind: core.LookupSRV, Name: "x"}); !errors.Is(a.SRV.Err, discovery.ErrNotFound) {
+		t.Errorf("%+v", a)
 	}
 }
