@@ -50,7 +50,10 @@ type hostLookup struct {
 
 const servicePrefix = "_ratelimitly._udp."
 
-var errNoAnswer = errors.New("no answer in time")
+var (
+	errNoAnswer    = errors.New("no answer in time")
+	errNoAddresses = errors.New("there are none")
+)
 
 func newDiscoverer(cfg *Config, random *rand.Rand) discoverer {
 	d := discoverer{refresh: cfg.Refresh, limits: cfg.Limits, random: random, next: -maxMono}
@@ -108,6 +111,8 @@ func (c *Core) HandleAddrs(now Time, id LookupID, a AddrAnswer) {
 		switch {
 		case a.Err != nil:
 			d.fail(h, a.Err)
+		case len(a.Addrs) == 0:
+			d.fail(h, errNoAddresses)
 		case len(addrs) == 0:
 			d.fail(h, fmt.Errorf("none of %d addresses can be sent to", len(a.Addrs)))
 		default:

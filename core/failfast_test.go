@@ -36,7 +36,7 @@ func (tr *trace) nameProbe(s Send) {
 			return
 		}
 	}
-	tr.requests[fmt.Sprintf("probe-%d", tr.core.Stats().Probes)] = &traced{s.Ref.Request, s.Payload}
+	tr.know(fmt.Sprintf("probe-%d", tr.core.Stats().Probes), s.Ref.Request)
 }
 
 func (tr *trace) sayFailFast(d time.Duration, k EventKind) {

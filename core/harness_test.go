@@ -154,7 +154,13 @@ func (r *responder) answer(t testing.TB, request []byte, id ident.ServerID, say 
 // the answer to.
 func (r *responder) compose(t testing.TB, uid wire.UniqueID, id ident.ServerID, guards, resources []said) []byte {
 	t.Helper()
-	question := wire.Request{Layout: wire.Layout2, DedupTTL: 1}
+	return r.composeIn(t, wire.Layout2, uid, id, guards, resources)
+}
+
+// composeIn is compose in a layout.
+func (r *responder) composeIn(t testing.TB, l wire.Layout, uid wire.UniqueID, id ident.ServerID, guards, resources []said) []byte {
+	t.Helper()
+	question := wire.Request{Layout: l, DedupTTL: 1}
 	var a wire.Answer
 	for _, s := range guards {
 		question.Guards = append(question.Guards, s.guard)

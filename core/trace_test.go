@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -48,15 +49,28 @@ type trace struct {
 	servers   []Server // what the core is told before the script's first event
 	responder *responder
 	requests  map[string]*traced
-	lookups   []Lookup // that were started
-	manual    bool     // timers run only where the script says so
-	hold      bool     // sends are polled only where the script says so
+	lookups   []Lookup      // that were started
+	manual    bool          // timers run only where the script says so
+	hold      bool          // sends are polled only where the script says so
+	unread    bool          // events are polled only where the script says so
+	wall      time.Duration // how far the wall clock was stepped
 }
 
-// traced is a request of the script.
+// traced is a request of the script, and what must hold for it in every script.
 type traced struct {
 	id       RequestID
 	datagram []byte
+	oldest   ident.ServerID
+	horizon  time.Duration
+	replays  map[int]bool // the rounds
+	ended    bool
+}
+
+// at is the instant of an event.
+func (tr *trace) at(d time.Duration) Time {
+	now := at(d)
+	now.Wall += tr.wall.Milliseconds()
+	return now
 }
 
 // line runs one line: a setting, or "<time> <verb> <arguments>".
@@ -118,6 +132,10 @@ func (tr *trace) set(name string, args []string) (err error) {
 		tr.manual = true
 	case "hold-sends":
 		tr.hold = true
+	case "hold-events":
+		tr.unread = true
+	case "layout":
+		_, err = fmt.Sscan(text, &tr.cfg.Layout)
 	default:
 		return fmt.Errorf("unknown setting %q", name)
 	}
@@ -147,7 +165,7 @@ func (tr *trace) timersBefore(d time.Duration) {
 			return
 		}
 		then := max(deadline-at(0).Mono, 0)
-		tr.core.HandleTimer(at(then))
+		tr.core.HandleTimer(tr.at(then))
 		tr.drain(then)
 	}
 }
@@ -157,6 +175,9 @@ func (tr *trace) finish() {
 	for !tr.manual && tr.core.heap.min() != nil {
 		then := tr.core.heap.min().deadline - at(0).Mono
 		tr.timersBefore(then + 1)
+	}
+	if s := tr.core.Stats(); !tr.manual && s.InFlight+s.Kept > 0 {
+		tr.t.Errorf("%d requests are in flight and %d identities kept when all has ended", s.InFlight, s.Kept)
 	}
 }
 
@@ -168,12 +189,65 @@ func (tr *trace) sayf(d time.Duration, format string, args ...any) {
 // drain writes down what the core wants sent, and what it tells.
 func (tr *trace) drain(d time.Duration) {
 	if !tr.hold {
-		for _, s := range drainSends(tr.core, at(d)) {
-			tr.saySend(d, s)
-		}
+		tr.pollSends(d)
 	}
+	if !tr.unread {
+		tr.pollEvents(d)
+	}
+}
+
+func (tr *trace) pollSends(d time.Duration) {
+	for _, s := range drainSends(tr.core, tr.at(d)) {
+		tr.checkSend(&s)
+		tr.saySend(d, s)
+	}
+}
+
+func (tr *trace) pollEvents(d time.Duration) {
 	for _, ev := range drainEvents(tr.core) {
+		if ev.Kind == EventCompleted {
+			tr.checkCompletion(&ev.Completion)
+		}
 		tr.sayEvent(d, ev)
+	}
+}
+
+// checkSend holds what every datagram of a request is to: the same bytes, and
+// none at or after the horizon.
+func (tr *trace) checkSend(s *Send) {
+	r := tr.requests[tr.name(s.Ref.Request)]
+	if r == nil {
+		return
+	}
+	if !bytes.Equal(s.Payload, r.datagram) {
+		tr.t.Errorf("%v of %s in round %d has other bytes than were sealed", s.Kind, tr.name(r.id), s.Ref.Round)
+	}
+	if s.Until != r.horizon || tr.core.mono >= r.horizon {
+		tr.t.Errorf("%v of %s until %v at %v; the horizon is %v", s.Kind, tr.name(r.id), s.Until, tr.core.mono, r.horizon)
+	}
+	if s.Kind == SendReplay {
+		r.replays[s.Ref.Round] = true
+	}
+}
+
+// checkCompletion holds what every completion is to: one for a request, which
+// tells what happened.
+func (tr *trace) checkCompletion(done *Completion) {
+	r := tr.requests[tr.name(done.Request)]
+	if r == nil {
+		return
+	}
+	if r.ended {
+		tr.t.Errorf("a second completion of %s", tr.name(r.id))
+	}
+	r.ended = true
+	decided := done.Server != 0
+	if done.Replays != len(r.replays) || done.Oldest != (decided && done.Server == r.oldest) {
+		tr.t.Errorf("%s tells of %d replays and oldest %v, but there were %d, and the oldest is %v: %+v",
+			tr.name(r.id), done.Replays, done.Oldest, len(r.replays), r.oldest, done)
+	}
+	if rounds := tr.core.Timeline().Rounds(); done.Final != (done.Round == rounds) {
+		tr.t.Errorf("%s tells of round %d of %d, final %v", tr.name(r.id), done.Round, rounds, done.Final)
 	}
 }
 
@@ -265,6 +339,9 @@ func saySkipped(s Skipped) string {
 }
 
 func sayServers(servers []Server) string {
+	if len(servers) == 0 {
+		return "nobody"
+	}
 	var words []string
 	for _, s := range servers {
 		var addrs []string

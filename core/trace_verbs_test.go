@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/weirhq/weir/ident"
-	"github.com/weirhq/weir/wire"
 )
 
 // event runs one verb of a script.
@@ -21,20 +18,27 @@ func (tr *trace) event(d time.Duration, verb string, args []string) error {
 	case "response":
 		return tr.response(d, args)
 	case "noise":
-		v := tr.core.HandleDatagram(at(d), 1, []byte("noise"))
+		v := tr.core.HandleDatagram(tr.at(d), 1, []byte("noise"))
 		tr.sayf(d, "noise: %s", sayVerdict(v))
 	case "timer":
 		tr.sayf(d, "timer")
-		tr.core.HandleTimer(at(d))
+		tr.core.HandleTimer(tr.at(d))
 	case "poll":
-		for _, s := range drainSends(tr.core, at(d)) {
-			tr.saySend(d, s)
+		tr.pollSends(d)
+	case "read":
+		tr.pollEvents(d)
+	case "wall":
+		step, err := time.ParseDuration(args[0])
+		if err != nil {
+			return err
 		}
+		tr.wall += step
+		tr.sayf(d, "wall %s", args[0])
 	case "cancel":
-		tr.sayf(d, "cancel %s: %v", args[0], tr.core.Cancel(at(d), tr.requests[args[0]].id))
+		tr.sayf(d, "cancel %s: %v", args[0], tr.core.Cancel(tr.at(d), tr.id(args[0])))
 	case "close":
 		tr.sayf(d, "close")
-		tr.core.Close(at(d))
+		tr.core.Close(tr.at(d))
 	case "send-fails":
 		return tr.sendFails(d, args)
 	case "report":
@@ -46,10 +50,12 @@ func (tr *trace) event(d time.Duration, verb string, args []string) error {
 		if err != nil {
 			return err
 		}
-		return tr.core.SetMembership(at(d), servers)
+		if err := tr.core.SetMembership(tr.at(d), servers); err != nil {
+			tr.sayf(d, "membership %s: %v", strings.Join(args, " "), err)
+		}
 	case "refresh":
 		tr.sayf(d, "refresh")
-		tr.core.Refresh(at(d))
+		tr.core.Refresh(tr.at(d))
 	case "srv":
 		return tr.srv(d, args)
 	case "addrs":
@@ -67,100 +73,55 @@ func (tr *trace) event(d time.Duration, verb string, args []string) error {
 	return nil
 }
 
-// submit starts "NAME", or "NAME nothing" for the request for nothing.
+// submit starts "NAME" with the blocks that it names, one token of checkout if it
+// names none, or with "nothing".
 func (tr *trace) submit(d time.Duration, args []string) error {
 	name := args[0]
-	request := askOne()
-	if slices.Contains(args, "nothing") {
-		request = &Request{}
+	request := &Request{}
+	blocks := args[1:]
+	if len(blocks) == 0 {
+		blocks = []string{"checkout"}
 	}
-	if slices.Contains(args, "guard") {
-		request = &Request{Guards: []wire.Guard{{Tracker: ident.Tracker("inventory", 10_000, 100, 5), TTL: 10_000, MaxSamples: 100, MinSamples: 5, Threshold: 100}}}
+	if !slices.Equal(blocks, []string{"nothing"}) {
+		guards, resources, err := parseBlocks(blocks)
+		if err != nil {
+			return err
+		}
+		for _, s := range guards {
+			request.Guards = append(request.Guards, s.guard)
+		}
+		for _, s := range resources {
+			request.Resources = append(request.Resources, s.resource)
+		}
 	}
-	id, err := tr.core.Submit(at(d), request)
+	id, err := tr.core.Submit(tr.at(d), request)
 	if err != nil {
 		tr.sayf(d, "submit %s: %v", name, err)
 		return nil
 	}
-	tr.sayf(d, "submit %s", name)
+	tr.sayf(d, "submit %s", strings.Join(args, " "))
+	tr.know(name, id)
+	return nil
+}
+
+// know gives a request that was just begun a name in the transcript.
+func (tr *trace) know(name string, id RequestID) {
 	f := tr.core.flights.find(id)
-	tr.requests[name] = &traced{id, slices.Clone(f.datagram)}
-	return nil
+	r := &traced{id: id, datagram: slices.Clone(f.datagram), replays: map[int]bool{}}
+	if f.members != nil {
+		r.oldest = f.members.servers[0].ID
+		r.horizon = f.t0 + tr.core.Timeline().Horizon()
+	}
+	tr.requests[name] = r
 }
 
-// response hands in "SERVER NAME" with more words for what it says and what is
-// wrong with it.
-func (tr *trace) response(d time.Duration, args []string) error {
-	if len(args) < 2 {
-		return errors.New("response SERVER REQUEST …")
+// id is the handle of a request, or, for a name without one, a handle that the
+// core never gave.
+func (tr *trace) id(name string) RequestID {
+	if r := tr.requests[name]; r != nil {
+		return r.id
 	}
-	id, err := serverNamed(args[0])
-	if err != nil {
-		return err
-	}
-	r, ok := tr.requests[args[1]]
-	if !ok {
-		return fmt.Errorf("no request %q", args[1])
-	}
-	var say reply
-	socket := SocketID(1)
-	for _, word := range args[2:] {
-		switch {
-		case word == "reject":
-			say.deficit = 1
-		case word == "change-port":
-			say.changePort = true
-		case strings.HasPrefix(word, "latency="):
-			n, err := strconv.ParseUint(word[len("latency="):], 10, 32)
-			if err != nil {
-				return err
-			}
-			say.latency = uint32(n)
-		case strings.HasPrefix(word, "socket="):
-			n, err := strconv.ParseUint(word[len("socket="):], 10, 32)
-			if err != nil {
-				return err
-			}
-			socket = SocketID(n)
-		case slices.Contains([]string{"bad-tag", "cut", "reflected", "other-mode", "short"}, word):
-		default:
-			return fmt.Errorf("unknown word %q", word)
-		}
-	}
-	b := tr.damaged(tr.responder.answer(tr.t, r.datagram, id, say), r, args)
-	v := tr.core.HandleDatagram(at(d), socket, b)
-	tr.sayf(d, "response %s: %s", strings.Join(args, " "), sayVerdict(v))
-	return nil
-}
-
-// damaged does to a good response what words say.
-func (tr *trace) damaged(b []byte, r *traced, words []string) []byte {
-	switch {
-	case slices.Contains(words, "bad-tag"):
-		b[len(b)-1] ^= 1
-	case slices.Contains(words, "cut"):
-		b = b[:30]
-	case slices.Contains(words, "reflected"):
-		b = r.datagram
-	case slices.Contains(words, "other-mode"):
-		b = slices.Concat(b[:40], []byte{0x4e, 0x41, 4, 0}, b[72:])
-	case slices.Contains(words, "short"):
-		b = tr.emptyAnswer(b)
-	}
-	return b
-}
-
-// emptyAnswer seals an answer to nothing with the header of b.
-func (tr *trace) emptyAnswer(b []byte) []byte {
-	var e wire.Envelope
-	if err := wire.ParseEnvelope(b, &e); err != nil {
-		tr.t.Fatal(err)
-	}
-	question, err := tr.responder.credential.AppendRequest(nil, tr.responder.sealer, &e.Header, &wire.Request{Layout: wire.Layout2, DedupTTL: 1})
-	if err != nil {
-		tr.t.Fatal(err)
-	}
-	return tr.responder.answer(tr.t, question, ident.ServerID(e.Header.KeyID), reply{})
+	return 1 << 62
 }
 
 func sayVerdict(v DatagramVerdict) string {
@@ -179,7 +140,7 @@ func (tr *trace) sendFails(d time.Duration, args []string) error {
 	}
 	ref := SendRef{Kind: kind}
 	if kind != SendReport {
-		ref.Request = tr.requests[args[1]].id
+		ref.Request = tr.id(args[1])
 		if _, err := fmt.Sscan(args[2], &ref.Endpoint); err != nil {
 			return err
 		}
@@ -189,7 +150,7 @@ func (tr *trace) sendFails(d time.Duration, args []string) error {
 			return err
 		}
 	}
-	tr.core.HandleSendFailure(at(d), ref, errors.New("network is unreachable"))
+	tr.core.HandleSendFailure(tr.at(d), ref, errors.New("network is unreachable"))
 	failed := tr.core.Stats().SendFailures
 	tr.sayf(d, "send-fails %s (%d, %d, %d, %d failed)", strings.Join(args, " "), failed[1], failed[2], failed[3], failed[4])
 	return nil
@@ -200,7 +161,7 @@ func (tr *trace) report(d time.Duration, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := tr.core.Report(at(d), observations(n)); err != nil {
+	if err := tr.core.Report(tr.at(d), observations(n)); err != nil {
 		tr.sayf(d, "report: %v", err)
 	}
 	return nil
@@ -211,7 +172,7 @@ func (tr *trace) rebound(d time.Duration, args []string) error {
 	if _, err := fmt.Sscan(strings.Join(args, " "), &old, &replacement); err != nil {
 		return err
 	}
-	tr.core.Rebound(at(d), old, replacement)
+	tr.core.Rebound(tr.at(d), old, replacement)
 	tr.sayf(d, "rebound %d to %d", old, replacement)
 	return nil
 }
@@ -225,6 +186,26 @@ func (tr *trace) srv(d time.Duration, args []string) error {
 		return err
 	}
 	for _, word := range words {
+		if n, ok := strings.CutPrefix(word, "servers="); ok {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				return err
+			}
+			for i := range count { // the youngest first
+				a.Records = append(a.Records, SRV{serverID(count-1-i).Label() + ".example.test.", 1})
+			}
+			continue
+		}
+		if n, ok := strings.CutPrefix(word, "others="); ok {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				return err
+			}
+			for i := range count {
+				a.Records = append(a.Records, SRV{fmt.Sprintf("www-%d.example.test.", i), 80})
+			}
+			continue
+		}
 		host, port, _ := strings.Cut(word, ":")
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil {
@@ -235,7 +216,7 @@ func (tr *trace) srv(d time.Duration, args []string) error {
 		}
 		a.Records = append(a.Records, SRV{host, uint16(n)})
 	}
-	tr.core.HandleSRV(at(d), id, a)
+	tr.core.HandleSRV(tr.at(d), id, a)
 	tr.sayf(d, "srv %s", strings.Join(args, " "))
 	return nil
 }
@@ -249,6 +230,16 @@ func (tr *trace) addrs(d time.Duration, args []string) error {
 		return err
 	}
 	for _, word := range words {
+		if n, ok := strings.CutPrefix(word, "addresses="); ok {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				return err
+			}
+			for i := range count { // the last first
+				a.Addrs = append(a.Addrs, netip.AddrFrom4([4]byte{198, 18, byte((count - 1 - i) >> 8), byte(count - 1 - i)}))
+			}
+			continue
+		}
 		switch word {
 		case "ipv4-fails":
 			a.FailedIPv4 = true
@@ -263,7 +254,7 @@ func (tr *trace) addrs(d time.Duration, args []string) error {
 		}
 		a.Addrs = append(a.Addrs, addr)
 	}
-	tr.core.HandleAddrs(at(d), id, a)
+	tr.core.HandleAddrs(tr.at(d), id, a)
 	tr.sayf(d, "addrs %s", strings.Join(args, " "))
 	return nil
 }
