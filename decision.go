@@ -35,6 +35,8 @@ type ResourceResult struct {
 	Resource   Resource
 	ActualRate uint32 // tokens consumed in the bucket's window, with this request's if it was granted
 	Deficit    uint16 // how many of the tokens wanted were missing; 0 = covered
+
+	earlier int // tokens that earlier resources of the request want of the same bucket
 }
 
 // Covered reports whether all the tokens were to be had.
@@ -42,10 +44,12 @@ func (r ResourceResult) Covered() bool { return r.Deficit == 0 }
 
 // NoRoom reports whether the server refused because it has no room for another
 // bucket, not because this one is full: the deficit is there although the tokens
-// would have fitted. The key's quota rate_buckets_max is used up.
+// would have fitted. The key's quota rate_buckets_max is used up. That is for the
+// operator to mend, and passes when other buckets are forgotten, not when this
+// one's window does.
 func (r ResourceResult) NoRoom() bool {
 	b := &r.Resource.Bucket
-	return r.Deficit > 0 && b.window > 0 && uint64(r.ActualRate)+uint64(r.Resource.Tokens) <= uint64(b.limit)
+	return r.Deficit > 0 && b.window > 0 && int64(r.ActualRate)+int64(r.earlier+r.Resource.Tokens) <= int64(b.limit)
 }
 
 // String says it in words.
@@ -81,6 +85,17 @@ func (g GuardResult) String() string {
 // Granted reports whether every guard passed and every token was consumed. If
 // not, nothing was consumed.
 func (d Decision) Granted() bool { return d.granted }
+
+// NoRoom reports whether, of the resources, any was refused for want of room:
+// see [ResourceResult.NoRoom].
+func (d Decision) NoRoom() bool {
+	for _, r := range d.resourceResults() {
+		if r.NoRoom() {
+			return true
+		}
+	}
+	return false
+}
 
 // Server returns the ID of the server that decided, 0 for a request for nothing,
 // which needs none.
@@ -153,6 +168,7 @@ func (d *Decision) ask(resources []Resource, guards []Guard) {
 	}
 	for i, results := 0, d.resourceResults(); i < len(results); i++ {
 		results[i].Resource = resources[i]
+		results[i].earlier = earlier(resources, i)
 	}
 	for i, results := 0, d.guardResults(); i < len(results); i++ {
 		results[i].Guard = guards[i]
