@@ -64,7 +64,10 @@ func Rooms() map[string]Room {
 		},
 
 		// What the command brings besides its flags.
-		"internal/demo":     {Ours: append([]string{"internal/children"}, importable...)},
+		"internal/demo": {Ours: append([]string{"internal/children"}, importable...)},
+		"internal/doctor": {
+			Ours: []string{".", "core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"},
+		},
 		"internal/children": {},
 
 		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML}},

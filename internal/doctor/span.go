@@ -1,0 +1,35 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// span is a duration as a person reads it: three digits are enough.
+func span[D ~int64](duration D) string {
+	d := time.Duration(duration)
+	switch {
+	case d < 0:
+		return "-" + span(-d)
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2f ms", d.Seconds()*1000)
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", d.Seconds()*1000)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*day:
+		s := d.Round(time.Second).String()
+		if strings.HasSuffix(s, "m0s") {
+			s = s[:len(s)-2]
+		}
+		if strings.HasSuffix(s, "h0m") {
+			s = s[:len(s)-2]
+		}
+		return s
+	}
+	if d < 10*day {
+		return fmt.Sprintf("%.1f days", d.Hours()/24)
+	}
+	return fmt.Sprintf("%.0f days", d.Hours()/24)
+}
