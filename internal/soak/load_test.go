@@ -103,7 +103,7 @@ func (l *load) end() {
 
 // report says what was measured and, for each failure, when it was and whether
 // this process was stalled then.
-func report(t *testing.T, l *load, stalls []stall) {
+func report(t *testing.T, l *load, stalls []stall, queue *queueWatch) {
 	t.Helper()
 	for kind, name := range [...]string{"all alive", "one dead, or restarted and not in DNS"} {
 		var all []time.Duration
@@ -121,11 +121,19 @@ func report(t *testing.T, l *load, stalls []stall) {
 	t.Logf("sent: %d first, %d replays, %d completion deliveries; not sent: %d; received: %s", s.Sent[core.SendFirst],
 		s.Sent[core.SendReplay], s.Sent[core.SendCompletion], s.SendFailures[core.SendFirst]+s.SendFailures[core.SendReplay], verdicts(&s))
 	t.Logf("longest stalls of this process: %v", longest(stalls, 5))
-	for _, f := range l.failures {
-		t.Errorf("%v, at %v: asked %v and failed %v after that: %v; stalls of this process meanwhile: %v",
-			f.phase, f.ended.Format("15:04:05.000"), f.asked.Sub(f.phase.at), f.ended.Sub(f.phase.at), f.err, within(stalls, f.asked, f.ended))
+	if len(l.failures) > maxTold {
+		t.Errorf("%d questions failed; the first %d:", len(l.failures), maxTold)
+	}
+	for _, f := range l.failures[:min(maxTold, len(l.failures))] {
+		t.Errorf("%v, at %v: asked %v and failed %v after that: %v", f.phase, f.ended.Format("15:04:05.000"),
+			f.asked.Sub(f.phase.at), f.ended.Sub(f.phase.at), f.err)
+		t.Logf("meanwhile: stalls of this process %v; threads waited for a processor: %s",
+			within(stalls, f.asked, f.ended), queue.between(f.asked, f.ended))
 	}
 }
+
+// maxTold is how many failures are told of: they come in crowds.
+const maxTold = 10
 
 func verdicts(s *weir.Stats) string {
 	var text []string

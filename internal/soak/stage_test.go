@@ -18,6 +18,7 @@ import (
 	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/children"
+	"github.com/weirhq/weir/policy"
 )
 
 const (
@@ -31,11 +32,13 @@ type stage struct {
 	t       *testing.T
 	dir     string
 	key     apikey.Key
+	policy  policy.Policy
 	family  *children.Family
 	lost    chan error // a child ended that nobody ended
 	dns     string
 	servers []*server
 	client  *weir.Client
+	queue   *queueWatch
 }
 
 // server is one r-server: it keeps its address, if it can, and gets another ID
@@ -48,17 +51,32 @@ type server struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	key, err := apikey.New(apikey.AuthAES, keyID, apikey.DefaultQuotas(), rand.Reader)
+	asked, err := policy.Parse(*requests)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, dir: t.TempDir(), key: key, lost: make(chan error, 16)}
+	timeline, err := asked.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quotas := apikey.DefaultQuotas()
+	quotas.DedupTTL = max(quotas.DedupTTL, timeline.HorizonMs())
+	quotas, _ = quotas.Round()
+	key, err := apikey.New(apikey.AuthAES, keyID, quotas, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("policy %v, horizon %v; %d callers, %d restarts", asked, timeline.Horizon(), *callers, *restarts)
+	s := &stage{t: t, dir: t.TempDir(), key: key, policy: asked, lost: make(chan error, 16)}
 	binary, err := children.Build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.family = children.New(binary, func(err error) { s.lost <- err })
 	t.Cleanup(s.family.End)
+	s.queue = watchQueue()
+	s.queue.name(os.Getpid(), "the client")
+	t.Cleanup(s.queue.end)
 	s.write("tenants.yaml", "tenants:\n  - name: soak\n    key: "+key.Encode()+"\n")
 	return s
 }
@@ -89,6 +107,7 @@ func (s *stage) startAt(addr string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.queue.name(c.PID(), fmt.Sprintf("server %v", id))
 	return &server{c, id, strings.Trim(attrs["listen"], "[]")}, nil
 }
 
@@ -99,6 +118,7 @@ func (s *stage) oldest() *server {
 
 func (s *stage) kill(srv *server) {
 	s.t.Helper()
+	s.queue.forget(srv.child.PID())
 	if err := srv.child.Kill(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -147,7 +167,7 @@ func (s *stage) publish() {
 	s.dns = attrs["dns"]
 }
 
-// connect makes the client, with the default policy.
+// connect makes the client.
 func (s *stage) connect() {
 	s.t.Helper()
 	resolver, err := discovery.NewDNS(s.dns)
@@ -156,7 +176,7 @@ func (s *stage) connect() {
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), stepLimit)
 	defer cancel()
-	s.client, err = weir.Dial(ctx, weir.Config{Key: s.key, Zone: zone, Resolver: resolver})
+	s.client, err = weir.Dial(ctx, weir.Config{Key: s.key, Zone: zone, Resolver: resolver, Policy: s.policy})
 	if err != nil {
 		s.t.Fatal(err)
 	}
