@@ -12,10 +12,11 @@ import (
 )
 
 type acquireCmd struct {
-	Bucket []string `sep:"none" placeholder:"NAME=LIMIT/WINDOW[*TOKENS]" help:"Take tokens (1) from this bucket, which grants LIMIT of them in any WINDOW; may be repeated."`
-	Guard  []string `sep:"none" placeholder:"NAME<DURATION" help:"Only while this tracker's estimate is below the duration; may be repeated."`
-	Label  string   `placeholder:"TEXT" help:"Count the request under this label in the servers' metrics."`
-	JSON   bool     `help:"Print one JSON object."`
+	Bucket []string      `sep:"none" placeholder:"NAME=LIMIT/WINDOW[*TOKENS]" help:"Take tokens (1) from this bucket, which grants LIMIT of them in any WINDOW; may be repeated."`
+	Guard  []string      `sep:"none" placeholder:"NAME<DURATION" help:"Only while this tracker's estimate is below the duration; may be repeated."`
+	Label  string        `placeholder:"TEXT" help:"Count the request under this label in the servers' metrics."`
+	Wait   time.Duration `placeholder:"DURATION" help:"While rejected, ask again and again, for at most this long; by default not."`
+	JSON   bool          `help:"Print one JSON object."`
 	trackerFlags
 	clientFlags
 }
@@ -26,6 +27,8 @@ func (*acquireCmd) Help() string {
 
 Exit status: 0 granted, 1 rejected, 2 no decision (nobody answered: whether to go ahead is yours to choose), 64 wrong usage, with nothing asked.
 
+With --wait a rejected request is asked again, the less often the longer it takes, until it is granted or the time is over. No decision, and what can never be granted, ends it at once.
+
 ` + trackerHelp + `
 
     export WEIR_KEY="$(cat shop.key)" WEIR_DOMAIN=c-7.rl.test WEIR_RESOLVER=127.0.0.1:1053
@@ -33,6 +36,7 @@ Exit status: 0 granted, 1 rejected, 2 no decision (nobody answered: whether to g
     weir acquire --bucket checkout=100/1s*5 --bucket total=1000/1m
     weir acquire --bucket checkout=100/1s --guard 'inventory<100ms' --label api --json
     weir acquire --bucket checkout=100/1s*0   # how full is it? takes nothing
+    weir acquire --bucket checkout=100/1s --wait 30s && run-the-job
     weir acquire --bucket checkout=100/1s --policy 'fastest-valid unit=50ms' --timeout 1s`
 }
 
@@ -46,7 +50,10 @@ func (c *acquireCmd) Run(ctx context.Context, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	d, err := acquire(ctx, cfg, c.Timeout, request)
+	if c.Wait < 0 {
+		return usage(fmt.Errorf("--wait: %v is negative", c.Wait))
+	}
+	d, err := acquire(ctx, cfg, c.Timeout, c.Wait, request)
 	if err != nil {
 		err = noDecision(err)
 	}
@@ -82,8 +89,9 @@ func (c *acquireCmd) request() (weir.Request, error) {
 	return r, nil
 }
 
-// acquire asks once, with at most timeout for finding servers.
-func acquire(ctx context.Context, cfg weir.Config, timeout time.Duration, r weir.Request) (weir.Decision, error) {
+// acquire asks once or, with a wait, until granted or for that long; the last
+// rejection is the decision then. Finding servers takes at most timeout before.
+func acquire(ctx context.Context, cfg weir.Config, timeout, wait time.Duration, r weir.Request) (weir.Decision, error) {
 	dialing, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	client, err := weir.Dial(dialing, cfg)
@@ -91,7 +99,16 @@ func acquire(ctx context.Context, cfg weir.Config, timeout time.Duration, r weir
 		return weir.Decision{}, err
 	}
 	defer client.Close()
-	return client.Acquire(ctx, r)
+	if wait == 0 {
+		return client.Acquire(ctx, r)
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	d, err := client.Wait(waiting, r)
+	if d.Server() != 0 && waiting.Err() != nil && ctx.Err() == nil && errors.Is(err, waiting.Err()) {
+		return d, nil // rejected to the end
+	}
+	return d, err
 }
 
 // print shows the decision, or in JSON why there is none.
