@@ -1,7 +1,9 @@
 package weir
 
 import (
+	"context"
 	"log/slog"
+	"net/netip"
 
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/internal/udp"
@@ -22,7 +24,7 @@ func (c *Client) startSteering(id core.SocketID) {
 // until every request sent from it has ended. If no port is free, the old one
 // stays.
 func (c *Client) steer(f family, old *socket) {
-	conn, err := udp.ListenNext(c.stack, old.conn.LocalAddr(), c.socketOptions())
+	conn, err := udp.ListenNext(searched{c.stack, c.ctx}, old.conn.LocalAddr(), c.socketOptions())
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
@@ -46,4 +48,18 @@ func (c *Client) steer(f family, old *socket) {
 	c.settle(now, ob)
 	c.mu.Unlock()
 	c.flush(ob)
+}
+
+// searched is a stack on which the search for a port, which may try thousands,
+// ends with the client.
+type searched struct {
+	udp.Stack
+	client context.Context
+}
+
+func (s searched) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
+	if err := s.client.Err(); err != nil {
+		return nil, err
+	}
+	return s.Stack.Listen(addr, o)
 }
