@@ -160,7 +160,13 @@ func (r *responder) compose(t testing.TB, uid wire.UniqueID, id ident.ServerID, 
 // composeIn is compose in a layout.
 func (r *responder) composeIn(t testing.TB, l wire.Layout, uid wire.UniqueID, id ident.ServerID, guards, resources []said) []byte {
 	t.Helper()
-	question := wire.Request{Layout: l, DedupTTL: 1}
+	return r.composeHeaded(t, l, &wire.Header{KeyID: uint64(id), UniqueID: uid, Steering: 1}, guards, resources)
+}
+
+// composeHeaded seals an answer of any blocks under any header.
+func (r *responder) composeHeaded(t testing.TB, layout wire.Layout, h *wire.Header, guards, resources []said) []byte {
+	t.Helper()
+	question := wire.Request{Layout: layout, DedupTTL: 1}
 	var a wire.Answer
 	for _, s := range guards {
 		question.Guards = append(question.Guards, s.guard)
@@ -168,11 +174,10 @@ func (r *responder) composeIn(t testing.TB, l wire.Layout, uid wire.UniqueID, id
 	}
 	for _, s := range resources {
 		question.Resources = append(question.Resources, s.resource)
-		a.Rates = append(a.Rates, 1)
+		a.Rates = append(a.Rates, s.rate)
 		a.Deficits = append(a.Deficits, uint16(s.number))
 	}
-	h := wire.Header{KeyID: uint64(id), UniqueID: uid, Steering: 1}
-	datagram, err := r.credential.AppendRequest(nil, r.sealer, &h, &question)
+	datagram, err := r.credential.AppendRequest(nil, r.sealer, h, &question)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,18 +186,12 @@ func (r *responder) composeIn(t testing.TB, l wire.Layout, uid wire.UniqueID, id
 	if err := wire.ParseRequest(pdu, &v); err != nil {
 		t.Fatal(err)
 	}
-	b, err := r.credential.AppendResponse(nil, r.sealer, &h, &v, &a)
+	b, err := r.credential.AppendResponse(nil, r.sealer, h, &v, &a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
-
-// A second address of a test server is the next port.
-func netipNext(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+1) }
-
-// endpointOf tells the addresses of a test server apart.
-func endpointOf(s Send) int { return int(s.To.Port() - 29292) }
 
 // open opens a datagram of a client.
 func (r *responder) open(t testing.TB, datagram []byte) (h wire.Header, pdu []byte) {

@@ -1,465 +1,351 @@
 package core
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
+	"cmp"
+	"net/netip"
 	"slices"
-	"strings"
-	"testing"
 	"time"
-
-	"pgregory.net/rapid"
-
-	"github.com/weirhq/weir/ident"
-	"github.com/weirhq/weir/policy"
 )
 
-// model is the algorithm of docs/policy.md once more, written to be read and not
-// to be fast: lists that are searched, sums that are added up each time.
+// model is docs/policy.md once more, written to be read and not to be fast. What
+// it keeps is what was handed in, in one list. What must have come of it is found
+// by searching the list, anew after each entry; nothing is carried along.
 type model struct {
-	policy   policy.Policy
-	now      time.Duration
+	plan     modelPlan
+	capacity int // requests in flight
+	log      []modelEntry
 	requests []*modelRequest
-	said     []string // since the last call began
 }
 
+// modelDeed is what a caller did.
+type modelDeed uint8
+
+const (
+	deedTimer modelDeed = iota
+	deedSubmit
+	deedDatagram
+	deedCancel
+	deedFailure
+	deedPoll
+	deedMembers
+	deedReport
+	deedRebound
+	deedClose
+)
+
+// modelEntry is one call of a caller.
+type modelEntry struct {
+	deed modelDeed
+	at   time.Duration // never before an earlier entry's
+	r    *modelRequest // of a submit, datagram, cancel or failure; nil: none that is known
+
+	datagram *modelDatagram
+	verdict  DatagramVerdict // on the datagram
+	steered  bool            // by the datagram
+	send     modelSend       // that failed
+	counts   bool            // the failure does
+	err      error           // of the failure
+	servers  []Server        // the members from now on
+	sizes    []int           // observations in each datagram of a report
+
+	old, replacement SocketID
+}
+
+// modelRequest is a request that was accepted.
 type modelRequest struct {
-	name      string
-	t0        time.Duration
-	asked     []string // servers, oldest first
-	endpoints map[string]int
-	answers   []modelAnswer // valid first answers
-	entered   int           // round
-	end       string        // how it ended
-	gone      bool          // past its horizon
-	failed    map[int]bool  // first sends, by endpoint
+	since   int // its entry
+	t0      time.Duration
+	servers []Server // oldest first
+	ask     Request
+
+	// What the log says of it, worked out anew after each entry.
+	answers []int // entries: each server's first valid answer before the horizon
+	end     modelEnd
+
+	// Known to the one who asked.
+	id       RequestID
+	datagram []byte
 }
 
-type modelAnswer struct {
-	server string
-	grants bool
-	at     time.Duration
+// modelEnd is how and where a request ended.
+type modelEnd struct {
+	entry   int     // -1: it has not
+	outcome Outcome // 0: canceled, or closed
+	by      int     // the entry of the answer that decided
+	early   bool    // the entry's datagram was judged after the end
 }
 
-func (m *model) start(k int) time.Duration {
-	var units uint64
-	for i := range min(k, m.policy.Replays+1) {
-		units += m.policy.Gap.At(i)
+// modelSend is one datagram to be sent. Endpoints count over all servers.
+type modelSend struct {
+	kind     SendKind
+	r        *modelRequest // nil for a report
+	round    int
+	endpoint int
+	report   int // entry of a report
+	part     int // of a report
+}
+
+// hand appends a call. A time that goes back counts as the last time.
+func (m *model) hand(e modelEntry) *modelEntry {
+	for i := range m.log {
+		e.at = max(e.at, m.log[i].at)
 	}
-	if k > m.policy.Replays+1 {
-		units += uint64(m.policy.FinalReceive)
+	m.log = append(m.log, e)
+	i := len(m.log) - 1
+	if e.deed == deedSubmit && e.r != nil {
+		e.r.since, e.r.t0, e.r.servers = i, e.at, m.members()
+		m.requests = append(m.requests, e.r)
 	}
-	return time.Duration(units) * m.policy.Unit
+	if e.deed == deedFailure {
+		m.log[i].counts = m.failureCounts(i)
+	}
+	for _, r := range m.requests {
+		r.answers = m.answersTo(r)
+		r.end = m.endOf(r)
+	}
+	if e.deed == deedDatagram {
+		m.log[i].verdict = m.verdict(i)
+		m.log[i].steered = m.steers(i)
+	}
+	return &m.log[i]
 }
 
-func (m *model) horizon(r *modelRequest) time.Duration { return r.t0 + m.start(m.policy.Replays+2) }
+func (m *model) horizon(r *modelRequest) time.Duration { return r.t0 + m.plan.horizon() }
 
-// interval is the round, or N+1, that an instant of a request lies in.
-func (m *model) interval(r *modelRequest, t time.Duration) int {
-	k := 0
-	for k <= m.policy.Replays && r.t0+m.start(k+1) <= t {
-		k++
+// members are the servers that are known, oldest first.
+func (m *model) members() []Server {
+	var servers []Server
+	for i := range m.log {
+		if m.log[i].deed == deedMembers {
+			servers = slices.Clone(m.log[i].servers)
+		}
+	}
+	slices.SortFunc(servers, func(a, b Server) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range servers {
+		servers[i].Endpoints = slices.Clone(servers[i].Endpoints)
+		slices.SortFunc(servers[i].Endpoints, netip.AddrPort.Compare)
+	}
+	return servers
+}
+
+func (m *model) closed() bool {
+	return slices.ContainsFunc(m.log, func(e modelEntry) bool { return e.deed == deedClose })
+}
+
+// submitError is what a Submit would fail with now.
+func (m *model) submitError(ask *Request) error {
+	switch {
+	case m.closed():
+		return ErrClosed
+	case len(ask.Guards)+len(ask.Resources) == 0:
+		return nil
+	case len(m.members()) == 0:
+		return ErrNoServers
+	case m.inFlight() >= m.capacity:
+		return ErrTooManyInFlight
+	}
+	return nil
+}
+
+// inFlight counts undecided requests.
+func (m *model) inFlight() (n int) {
+	for _, r := range m.requests {
+		if r.end.entry < 0 && !r.empty() {
+			n++
+		}
+	}
+	return n
+}
+
+// kept counts ended requests whose identity is known.
+func (m *model) kept() (n int) {
+	for _, r := range m.requests {
+		if r.end.entry >= 0 && !m.forgotten(r, len(m.log)) && !r.empty() {
+			n++
+		}
+	}
+	return n
+}
+
+// empty tells a request for nothing.
+func (r *modelRequest) empty() bool { return len(r.ask.Guards)+len(r.ask.Resources) == 0 }
+
+// age is a server's place in the snapshot, -1 for a stranger.
+func (r *modelRequest) age(e *modelEntry) int {
+	return slices.IndexFunc(r.servers, func(s Server) bool { return s.ID == e.datagram.server })
+}
+
+// endpoints lists for each endpoint the place of its server.
+func (r *modelRequest) endpoints() (list []int) {
+	for i, s := range r.servers {
+		for range s.Endpoints {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// names tells a datagram that carries a request's identity.
+func (e *modelEntry) names(r *modelRequest) bool {
+	return e.deed == deedDatagram && e.r == r && e.datagram.flaw != flawNoise && e.datagram.flaw != flawIdentity
+}
+
+// answersTo finds each server's first valid answer before the horizon.
+func (m *model) answersTo(r *modelRequest) (list []int) {
+	for i := r.since + 1; i < len(m.log); i++ {
+		e := &m.log[i]
+		if e.deed == deedClose || e.at >= m.horizon(r) {
+			break
+		}
+		if !e.names(r) || e.datagram.flaw != flawNone || r.age(e) < 0 {
+			continue
+		}
+		same := func(j int) bool { return m.log[j].datagram.server == e.datagram.server }
+		if !slices.ContainsFunc(list, same) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// before are the answers that came before an entry.
+func (r *modelRequest) before(entry int) []int {
+	n := 0
+	for n < len(r.answers) && r.answers[n] < entry {
+		n++
+	}
+	return r.answers[:n]
+}
+
+// instant is when a request is decided whose first answer is this entry.
+func (m *model) instant(r *modelRequest, first int) time.Duration {
+	came := m.log[first].at
+	return max(came, r.t0+m.plan.ends[m.plan.interval(came-r.t0)])
+}
+
+// endOf finds the entry that ended a request.
+func (m *model) endOf(r *modelRequest) modelEnd {
+	if r.empty() {
+		return modelEnd{entry: r.since, outcome: Granted}
+	}
+	for i := r.since + 1; i < len(m.log); i++ {
+		e := &m.log[i]
+		held := r.before(i)
+		with := r.before(i + 1) // this answer included, if it is one
+		switch {
+		case e.deed == deedClose, e.deed == deedCancel && e.r == r:
+			return modelEnd{entry: i}
+		case len(held) > 0 && m.instant(r, held[0]) <= e.at && (e.deed == deedTimer || e.names(r)):
+			return m.decision(r, i, held)
+		case e.deed == deedTimer && e.at >= m.horizon(r):
+			return modelEnd{entry: i, outcome: TimedOut}
+		case len(with) > len(held) && (r.age(e) == 0 || m.instant(r, with[0]) <= e.at):
+			return m.decision(r, i, with)
+		case e.deed == deedFailure && e.r == r && len(held) == 0 && e.at < r.t0+m.plan.starts[1] && m.hopeless(r, i):
+			return modelEnd{entry: i, outcome: SendFailed}
+		}
+	}
+	return modelEnd{entry: -1}
+}
+
+// decision is the end of a request by the oldest server's of some answers.
+func (m *model) decision(r *modelRequest, entry int, answers []int) modelEnd {
+	by := slices.MinFunc(answers, func(a, b int) int { return r.age(&m.log[a]) - r.age(&m.log[b]) })
+	end := modelEnd{entry: entry, by: by, outcome: Rejected, early: !slices.Contains(answers, entry)}
+	if granted, _, _ := results(&r.ask, m.log[by].datagram); granted {
+		end.outcome = Granted
+	}
+	return end
+}
+
+// hopeless tells whether all first sends failed, with the failure of an entry.
+func (m *model) hopeless(r *modelRequest, entry int) bool {
+	failed := 0
+	for i := r.since; i <= entry; i++ {
+		if e := &m.log[i]; e.deed == deedFailure && e.counts && e.r == r && e.send.kind == SendFirst {
+			failed++
+		}
+	}
+	return failed == len(r.endpoints())
+}
+
+// failureCounts tells whether an entry's failure is new and of a known request.
+func (m *model) failureCounts(entry int) bool {
+	e := &m.log[entry]
+	if e.counts = !m.closed(); e.send.kind == SendReport || !e.counts {
+		return e.counts
+	}
+	if e.r == nil || m.forgotten(e.r, entry) {
+		return false
+	}
+	for i := range m.log[:entry] {
+		if other := &m.log[i]; other.deed == deedFailure && other.r == e.r && other.send == e.send {
+			return false
+		}
+	}
+	return true
+}
+
+// entered is the latest round that timers before an entry fell in.
+func (m *model) entered(r *modelRequest, entry int) (k int) {
+	for i := r.since + 1; i < entry; i++ {
+		if m.log[i].deed == deedTimer {
+			k = max(k, m.plan.interval(m.log[i].at-r.t0))
+		}
 	}
 	return k
 }
 
-// instant is when a request with answers is decided.
-func (m *model) instant(r *modelRequest) time.Duration {
-	k := m.interval(r, r.answers[0].at)
-	units := uint64(m.policy.FinalPreference)
-	if k <= m.policy.Replays {
-		units = m.policy.Preference.At(k)
+// forgotten tells whether a request's identity was given up before an entry.
+func (m *model) forgotten(r *modelRequest, entry int) bool {
+	if r.end.entry < 0 {
+		return false
 	}
-	return max(r.t0+m.start(k)+time.Duration(units)*m.policy.Unit, r.answers[0].at)
+	for i := r.end.entry; i < entry; i++ {
+		e := &m.log[i]
+		if e.deed == deedClose || e.at >= m.horizon(r) && (e.deed == deedTimer || i == r.end.entry) {
+			return true
+		}
+	}
+	return false
 }
 
-// deadline is what a request waits for, false when for nothing.
-func (m *model) deadline(r *modelRequest) (time.Duration, bool) {
-	switch {
-	case r.gone:
+// deadline is what a request waited for before an entry, false for nothing.
+func (m *model) deadline(r *modelRequest, entry int) (time.Duration, bool) {
+	held := r.before(entry)
+	switch ended := r.end.entry >= 0 && r.end.entry < entry; {
+	case r.empty() || m.forgotten(r, entry):
 		return 0, false
-	case r.end != "":
+	case ended:
 		return m.horizon(r), true
-	case len(r.answers) > 0:
-		return m.instant(r), true
-	case r.entered > m.policy.Replays:
-		return m.horizon(r), true
+	case len(held) > 0:
+		return m.instant(r, held[0]), true
 	}
-	return r.t0 + m.start(r.entered+1), true
+	return r.t0 + m.plan.starts[m.entered(r, entry)+1], true
 }
 
-func (m *model) sayf(format string, args ...any) {
-	m.said = append(m.said, fmt.Sprintf(format, args...))
-}
-
-// send says that a request is sent to the servers that have not answered.
-func (m *model) send(r *modelRequest, kind SendKind) {
-	for _, s := range r.asked {
-		if slices.ContainsFunc(r.answers, func(a modelAnswer) bool { return a.server == s }) {
-			continue
-		}
-		for e := range r.endpoints[s] {
-			m.sayf("%v %s %s.%d", kind, r.name, s, e)
-		}
-	}
-}
-
-func (m *model) decide(r *modelRequest) {
-	best := r.answers[0]
-	for _, a := range r.answers {
-		if slices.Index(r.asked, a.server) < slices.Index(r.asked, best.server) {
-			best = a
-		}
-	}
-	if m.policy.CompletionDelivery && m.now < m.horizon(r) {
-		m.send(r, SendCompletion)
-	}
-	outcome := Rejected
-	if best.grants {
-		outcome = Granted
-	}
-	r.end = fmt.Sprintf("%s %v by %s round %d after %v", r.name, outcome, best.server, m.interval(r, best.at), m.now-r.t0)
-	m.sayf("%s", r.end)
-	r.gone = m.now >= m.horizon(r)
-}
-
-// answer judges an answer and returns the verdict.
-func (m *model) answer(r *modelRequest, server string, grants, valid bool) string {
-	if r.gone {
-		return "unknown"
-	}
-	if r.end == "" && len(r.answers) > 0 && m.instant(r) <= m.now {
-		m.decide(r)
-	}
+// verdict judges the datagram of an entry.
+func (m *model) verdict(i int) DatagramVerdict {
+	e := &m.log[i]
+	r := e.r
 	switch {
-	case m.now >= m.horizon(r):
-		return "expired"
-	case !valid:
-		return "forged"
-	case !slices.Contains(r.asked, server):
-		return "stranger"
-	case slices.ContainsFunc(r.answers, func(a modelAnswer) bool { return a.server == server }):
-		return "duplicate"
-	}
-	r.answers = append(r.answers, modelAnswer{server, grants, m.now})
-	if r.end != "" {
-		return "late"
-	}
-	if server == r.asked[0] || m.instant(r) <= m.now {
-		m.decide(r)
-	}
-	return "counted"
-}
-
-// timer runs everything that is due.
-func (m *model) timer() {
-	var due []*modelRequest
-	for _, r := range m.requests {
-		if at, ok := m.deadline(r); ok && at <= m.now {
-			due = append(due, r)
+	case e.datagram.flaw == flawNoise:
+		return DatagramMalformed
+	case !e.names(r) || r == nil || m.forgotten(r, i):
+		if e.datagram.flaw == flawMode {
+			return DatagramMode
 		}
+		return DatagramUnknown
+	case e.at >= m.horizon(r):
+		return DatagramExpired
+	case e.datagram.flaw != flawNone:
+		return flawVerdicts[e.datagram.flaw]
+	case r.age(e) < 0:
+		return DatagramStranger
+	case !slices.Contains(r.answers, i):
+		return DatagramDuplicate
+	case r.end.entry >= 0 && (r.end.entry < i || r.end.early):
+		return DatagramLate
 	}
-	slices.SortStableFunc(due, func(a, b *modelRequest) int {
-		x, _ := m.deadline(a)
-		y, _ := m.deadline(b)
-		return int(x - y)
-	})
-	for _, r := range due {
-		switch {
-		case r.end != "":
-			r.gone = true
-		case len(r.answers) > 0:
-			m.decide(r)
-		case m.now >= m.horizon(r):
-			r.end = fmt.Sprintf("%s %v round %d after %v", r.name, TimedOut, m.policy.Replays+1, m.now-r.t0)
-			r.gone = true
-			m.sayf("%s", r.end)
-		default:
-			r.entered = m.interval(r, m.now)
-			if r.entered <= m.policy.Replays {
-				m.send(r, SendReplay)
-			}
-		}
-	}
-}
-
-// fail tells of the failure of a first send.
-func (m *model) fail(r *modelRequest, endpoint int) {
-	if r.gone {
-		return
-	}
-	r.failed[endpoint] = true
-	total := 0
-	for _, n := range r.endpoints {
-		total += n
-	}
-	if r.end == "" && len(r.answers) == 0 && len(r.failed) == total && m.now < r.t0+m.start(1) {
-		r.end = fmt.Sprintf("%s %v round 0 after %v", r.name, SendFailed, m.now-r.t0)
-		m.sayf("%s", r.end)
-	}
-}
-
-// schedules of small numbers, so that instants of different rounds meet.
-func schedule(t *rapid.T, label string, low, high uint32) policy.Schedule {
-	v := rapid.Uint32Range(low, high)
-	switch rapid.IntRange(0, 2).Draw(t, label+" kind") {
-	case 0:
-		return policy.Fixed(v.Draw(t, label))
-	case 1:
-		initial := v.Draw(t, label)
-		return policy.Linear(initial, rapid.Uint32Range(1, 2).Draw(t, label+" step"), initial+rapid.Uint32Range(0, 3).Draw(t, label+" room"))
-	}
-	return policy.List(rapid.SliceOfN(v, 1, 3).Draw(t, label)...)
-}
-
-// randomPolicy draws a policy that compiles.
-func randomPolicy(t *rapid.T) policy.Policy {
-	p := policy.Policy{
-		Unit:               time.Millisecond,
-		Replays:            rapid.IntRange(0, 4).Draw(t, "replays"),
-		Gap:                schedule(t, "gap", 1, 4),
-		Preference:         schedule(t, "preference", 0, 2),
-		FinalReceive:       rapid.Uint32Range(0, 3).Draw(t, "final"),
-		CompletionDelivery: rapid.Bool().Draw(t, "completion delivery"),
-	}
-	p.FinalPreference = rapid.Uint32Range(0, p.FinalReceive).Draw(t, "final preference")
-	if _, err := p.Compile(); err != nil {
-		p.Preference = policy.Fixed(rapid.Uint32Range(0, 1).Draw(t, "less preference"))
-	}
-	return p
-}
-
-// world is a core and its model, told the same.
-type world struct {
-	m       *model
-	c       *Core
-	r       *responder
-	tb      testing.TB
-	sent    map[string]int           // datagrams by request and kind
-	ended   map[string]int           // completions by request
-	id      map[string]RequestID     // handles
-	packets map[string][]byte        // first sends
-	horizon map[string]time.Duration // of requests
-}
-
-// TestAgainstModel drives a core and the model with the same calls, at instants
-// that fall together often, and compares every datagram, verdict, completion and
-// deadline. What must hold of any history is checked beside.
-func TestAgainstModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		p := randomPolicy(rt)
-		w := &world{
-			m: &model{policy: p}, tb: t, sent: map[string]int{}, ended: map[string]int{},
-			id: map[string]RequestID{}, packets: map[string][]byte{}, horizon: map[string]time.Duration{},
-		}
-		w.c = newTestCore(t, 0, func(cfg *Config) { cfg.Policy = p })
-		w.r = newResponder(t, w.c.cfg.Key)
-		w.members(rt)
-		rt.Repeat(map[string]func(*rapid.T){
-			"submit":  w.submit,
-			"answer":  w.answer,
-			"answer2": w.answer, // as often again
-			"timer":   func(*rapid.T) { w.c.HandleTimer(at(w.m.now)); w.m.timer() },
-			"fail":    w.fail,
-			"members": w.members,
-			"wait":    w.wait,
-			"":        w.compare,
-		})
-	})
-}
-
-// wait lets time pass: to the next deadline, a little past it, or anywhere.
-func (w *world) wait(t *rapid.T) {
-	next := w.m.now + time.Duration(rapid.IntRange(0, 5000).Draw(t, "µs"))*time.Microsecond
-	if deadline, ok := w.c.Deadline(); ok && rapid.IntRange(0, 3).Draw(t, "exact") > 0 {
-		next = deadline - at(0).Mono + time.Duration(rapid.IntRange(-1, 1).Draw(t, "ns"))
-	}
-	if next > w.m.now {
-		w.m.now = next
-	}
-	if rapid.IntRange(0, 9).Draw(t, "back") == 0 {
-		w.c.HandleDatagram(at(w.m.now), 1, nil) // the core has seen this instant
-		w.c.HandleTimer(at(0))                  // which is now
-		w.m.timer()
-	}
-}
-
-// members changes the membership of later requests.
-func (w *world) members(t *rapid.T) {
-	var servers []Server
-	for i := range rapid.IntRange(1, 4).Draw(t, "servers") {
-		if i > 0 && rapid.Bool().Draw(t, "skipped") {
-			continue
-		}
-		s := testServers(i + 1)[i]
-		if rapid.Bool().Draw(t, "two addresses") {
-			s.Endpoints = append(s.Endpoints, s.Endpoints[0])
-			s.Endpoints[1] = netipNext(s.Endpoints[1])
-		}
-		servers = append(servers, s)
-	}
-	if err := w.c.SetMembership(at(w.m.now), servers); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (w *world) submit(t *rapid.T) {
-	r := &modelRequest{
-		name: fmt.Sprintf("r%d", len(w.m.requests)), t0: w.m.now, endpoints: map[string]int{}, failed: map[int]bool{},
-	}
-	for _, s := range w.c.Membership() {
-		r.asked = append(r.asked, serverName(s.ID))
-		r.endpoints[serverName(s.ID)] = len(s.Endpoints)
-	}
-	id, err := w.c.Submit(at(w.m.now), askOne())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.id[r.name] = id
-	w.packets[r.name] = slices.Clone(w.c.flights.find(id).datagram)
-	w.m.requests = append(w.m.requests, r)
-	w.horizon[r.name] = w.m.horizon(r)
-	w.m.send(r, SendFirst)
-}
-
-func (w *world) request(t *rapid.T) *modelRequest {
-	if len(w.m.requests) == 0 {
-		return nil
-	}
-	// The latest ones: the others are gone.
-	n := len(w.m.requests)
-	return w.m.requests[rapid.IntRange(max(0, n-4), n-1).Draw(t, "request")]
-}
-
-func (w *world) answer(t *rapid.T) {
-	r := w.request(t)
-	if r == nil {
-		return
-	}
-	server := rapid.IntRange(0, 4).Draw(t, "server")
-	grants := rapid.Bool().Draw(t, "grants")
-	valid := rapid.IntRange(0, 5).Draw(t, "valid") > 0
-	say := reply{}
-	if !grants {
-		say.deficit = 1
-	}
-	b := w.r.answer(w.tb, w.packets[r.name], serverID(server), say)
-	if !valid {
-		b[len(b)-1] ^= 1
-	}
-	got := w.c.HandleDatagram(at(w.m.now), 1, b).String()
-	if want := w.m.answer(r, serverName(serverID(server)), grants, valid); got != want {
-		t.Fatalf("%s answers %s at %v: %s, want %s", serverName(serverID(server)), r.name, w.m.now, got, want)
-	}
-}
-
-func (w *world) fail(t *rapid.T) {
-	r := w.request(t)
-	if r == nil {
-		return
-	}
-	total := 0
-	for _, n := range r.endpoints {
-		total += n
-	}
-	endpoint := rapid.IntRange(0, total-1).Draw(t, "endpoint")
-	w.c.HandleSendFailure(at(w.m.now), SendRef{Kind: SendFirst, Request: w.id[r.name], Endpoint: endpoint}, errors.New("unreachable"))
-	w.m.fail(r, endpoint)
-}
-
-// compare drains the core and compares what it says with what the model does.
-func (w *world) compare(t *rapid.T) {
-	var got []string
-	for _, s := range drainSends(w.c, at(w.m.now)) {
-		r := w.named(s.Ref.Request)
-		got = append(got, fmt.Sprintf("%v %s %s.%d", s.Kind, r, serverName(s.Server), endpointOf(s)))
-		w.sent[fmt.Sprintf("%s %v %v", r, s.Kind, s.To)]++
-		if w.m.now >= w.horizon[r] {
-			t.Fatalf("%v of %s at %v, its horizon is %v", s.Kind, r, w.m.now, w.horizon[r])
-		}
-		if !bytes.Equal(s.Payload, w.packets[r]) {
-			t.Fatalf("%v of %s does not send the same bytes", s.Kind, r)
-		}
-		if n := w.sent[fmt.Sprintf("%s %v %v", r, SendReplay, s.To)]; n > w.m.policy.Replays {
-			t.Fatalf("replay %d of %s to %v", n, r, s.To)
-		}
-	}
-	for _, ev := range drainEvents(w.c) {
-		if ev.Kind != EventCompleted {
-			continue
-		}
-		r := w.named(ev.Completion.Request)
-		if w.ended[r]++; w.ended[r] > 1 {
-			t.Fatalf("%s is completed twice", r)
-		}
-		got = append(got, sayOutcome(r, &ev.Completion))
-	}
-	// A runtime reads sends before events: the model says both as they come.
-	want := slices.Clone(w.m.said)
-	slices.SortStableFunc(want, func(a, b string) int { return sayOrder(a) - sayOrder(b) })
-	if !slices.Equal(got, want) {
-		t.Fatalf("at %v the core says\n%s\nwant\n%s", w.m.now, strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	w.m.said = nil
-	w.compareDeadline(t)
-}
-
-func (w *world) compareDeadline(t *rapid.T) {
-	var want time.Duration
-	found := false
-	for _, r := range w.m.requests {
-		if deadline, ok := w.m.deadline(r); ok && (!found || deadline < want) {
-			want, found = deadline, true
-		}
-	}
-	got, ok := w.c.Deadline()
-	if ok != found || ok && got != at(want).Mono {
-		t.Fatalf("at %v the deadline is %v (%v), want %v (%v)", w.m.now, got-at(0).Mono, ok, want, found)
-	}
-	undecided := 0
-	for _, r := range w.m.requests {
-		if r.end == "" {
-			undecided++
-		}
-	}
-	if s := w.c.Stats(); s.InFlight != undecided {
-		t.Fatalf("%d in flight, want %d", s.InFlight, undecided)
-	}
-}
-
-func (w *world) named(id RequestID) string {
-	for name, other := range w.id {
-		if other == id {
-			return name
-		}
-	}
-	return "?"
-}
-
-func sayOutcome(name string, done *Completion) string {
-	by := ""
-	if done.Outcome == Granted || done.Outcome == Rejected {
-		by = " by " + serverName(done.Server)
-	}
-	return fmt.Sprintf("%s %v%s round %d after %v", name, done.Outcome, by, done.Round, done.Elapsed)
-}
-
-// sayOrder tells sends from completions.
-func sayOrder(s string) int {
-	if strings.HasPrefix(s, "r") && !strings.HasPrefix(s, "replay") {
-		return 1
-	}
-	return 0
-}
-
-// TestServerNamesAreOrdered is what the model's comparison of names stands on.
-func TestServerNamesAreOrdered(t *testing.T) {
-	var last ident.ServerID
-	for i := range 26 {
-		if id := serverID(i); i > 0 && !last.Older(id) {
-			t.Fatalf("server %d is not younger than the one before", i)
-		}
-		last = serverID(i)
-	}
+	return DatagramCounted
 }

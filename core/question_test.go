@@ -22,6 +22,7 @@ type said struct {
 	guard    wire.Guard
 	resource wire.Resource
 	number   uint32 // latency, or deficit
+	rate     uint32 // of a resource
 }
 
 // TestPairing answers one question in many ways: swapped, doubled, with other
