@@ -24,8 +24,13 @@ const patience = "unit=500ms"
 // environment: WEIR_KEY, WEIR_DOMAIN, WEIR_RESOLVER, and WEIR_POLICY. The function
 // that it returns ends the server. It panics on errors: an example has nobody to
 // tell.
-func Start() (stop func()) {
+func Start() (stop func()) { return StartWithRoom(apikey.DefaultQuotas().RateBuckets) }
+
+// StartWithRoom is Start with a key that has room for so many buckets, a power of
+// two.
+func StartWithRoom(buckets uint32) (stop func()) {
 	quotas := apikey.DefaultQuotas()
+	quotas.RateBuckets = buckets
 	quotas.DedupTTL = 2000 // ms; the horizon of the policy must be within it
 	key, err := apikey.New(apikey.AuthAES, 7, quotas, rand.Reader)
 	check(err)
