@@ -55,7 +55,7 @@ func (l *load) observe() Verdict {
 // and answers come and go all the time.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	c := testConfig()
-	c.Skew = 200
+	c.Skew, c.Pacing = 200, true
 	l := newLoad(t, c, 300, 3)
 	const gap = 500_000 // each bucket is asked every 150 ms
 	work := func() {

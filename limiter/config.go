@@ -34,6 +34,13 @@ type Config struct {
 
 	Estimator Estimator
 
+	// Pacing makes a guard that trips pace the requests that carry it (docs/pacing.md). Without
+	// it a guard sheds plainly: it passes while the estimate is below its threshold.
+	Pacing bool
+	// Probe is the longest time in ms between two requests that a pacing guard lets pass, half of the
+	// tracker's TTL if that is less; 0 = 900.
+	Probe uint32
+
 	// Seed keys the hashes of all tables. Draw it anew for every engine from a cryptographic source
 	// and keep it secret: who knows it can make tables slow.
 	Seed [16]byte
@@ -57,6 +64,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Identities == 0 {
 		c.Identities = DefaultIdentities
+	}
+	if c.Probe == 0 {
+		c.Probe = defaultProbe
 	}
 	if c.AnswerBytes == 0 {
 		c.AnswerBytes = DefaultAnswerBytes

@@ -1,6 +1,10 @@
 package limiter
 
-import "github.com/weirhq/weir/wire"
+import (
+	"slices"
+
+	"github.com/weirhq/weir/wire"
+)
 
 // demand is what a request wants of one bucket, in all its blocks together.
 type demand struct {
@@ -16,12 +20,16 @@ type demand struct {
 // the answer, which is empty, together.
 func (e *Engine) decide(v *wire.RequestView, ans *wire.Answer) (granted bool) {
 	granted = true
+	e.paced = e.paced[:0]
 	for i := range v.Guards() {
 		g := v.Guard(i)
 		key := guardKey(&g, v.Layout)
-		latency := e.trackers.estimate(&key, e.now)
+		latency, paced := e.trackers.judge(&key, g.Threshold, e.now)
 		granted = granted && latency < g.Threshold
 		ans.Latencies = append(ans.Latencies, latency)
+		if paced != 0 && !slices.Contains(e.paced, paced) {
+			e.paced = append(e.paced, paced)
+		}
 	}
 	e.demands, e.blocks = e.demands[:0], e.blocks[:0]
 	e.buckets.makeRoom(v.Resources(), e.now)
@@ -47,6 +55,7 @@ func (e *Engine) decide(v *wire.RequestView, ans *wire.Answer) (granted bool) {
 	if granted {
 		e.consume()
 	}
+	e.trackers.settleUp(e.paced, granted, e.now)
 	for _, n := range e.blocks {
 		ans.Rates = append(ans.Rates, e.demands[n].live)
 	}

@@ -15,7 +15,8 @@ type Engine struct {
 	answers  answers
 	print    hasher // of PDUs
 	demands  []demand
-	blocks   []int // which demand each resource block of the request adds to
+	blocks   []int    // which demand each resource block of the request adds to
+	paced    []uint32 // pacers of the request's guards
 	refused  uint64
 	dropped  uint64
 }
@@ -58,6 +59,7 @@ func (e *Engine) set(c Config) {
 	e.trackers.samples = c.LatencyBufferSize
 	e.trackers.mem.limit = c.sampleLimit()
 	e.trackers.estimator = c.Estimator
+	e.trackers.paced, e.trackers.probe = c.Pacing, c.Probe
 	e.dedup.limit = c.Identities
 	e.dedup.calendar.fit(2*uint64(c.Skew) + uint64(c.DedupTTLMax))
 	e.answers.resize(c.AnswerBytes, e.now)

@@ -69,7 +69,7 @@ func TestForgetMany(t *testing.T) {
 			}
 			for e := P50; e < estimators; e++ {
 				tr.estimator = e
-				if got, want := tr.estimate(key, now), statisticOf(e, latencies[over:]); got != want {
+				if got, want := tr.estimateOf(key, now), statisticOf(e, latencies[over:]); got != want {
 					t.Errorf("%d of %d are over: %v is %d, want %d", over, n, e, got, want)
 				}
 			}
@@ -104,7 +104,7 @@ func BenchmarkGuardAfterPause(b *testing.B) {
 				*r = full
 				copy(tr.mem.at(r.slab, r.class), ring)
 				start := time.Now()
-				tr.estimate(key, key.ttlNs()+int64(over-1))
+				tr.estimateOf(key, key.ttlNs()+int64(over-1))
 				least = min(least, time.Since(start))
 			}
 			b.ReportMetric(float64(least), "ns/least")

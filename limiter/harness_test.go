@@ -144,3 +144,9 @@ func opened(t testing.TB, datagram []byte) []byte {
 func take(name string, windowMs, rate uint32, tokens uint16) wire.Resource {
 	return wire.Resource{Bucket: ident.Bucket(name, windowMs, rate), Window: windowMs, Rate: rate, Tokens: tokens}
 }
+
+// estimateOf returns the estimate of the tracker with a key.
+func (t *trackers) estimateOf(key *trackerKey, now int64) uint32 {
+	latency, _ := t.judge(key, 0, now)
+	return latency
+}

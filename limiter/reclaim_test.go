@@ -181,7 +181,7 @@ func TestIdleEngineIsSmall(t *testing.T) {
 func TestWorstCase(t *testing.T) {
 	c := testConfig()
 	c.RateBuckets, c.LatencyServices, c.LatencyBufferSize = 1000, 200, 256
-	c.Identities, c.AnswerBytes, c.DedupTTLMax = 20_000, 1<<20, 2000
+	c.Identities, c.AnswerBytes, c.DedupTTLMax, c.Pacing = 20_000, 1<<20, 2000, true
 	r := newRig(t, c)
 	for k := range 129 {
 		for i := 0; i < 1000; i += 20 {
@@ -198,6 +198,11 @@ func TestWorstCase(t *testing.T) {
 		}
 		r.pass(3000*nsPerMs + int64(k))
 	}
+	for i := range 200 {
+		for k := range uint32(maxPacers + 1) {
+			r.guard(watch{string(rune('a' + i)), 1 << 31, 256, 0}.below(1000 + k))
+		}
+	}
 	var reads []wire.Resource
 	for i := range 10 {
 		reads = append(reads, numbered(i, 1<<31, 1<<31, 0))
@@ -206,7 +211,7 @@ func TestWorstCase(t *testing.T) {
 		r.ask(reads...)
 	}
 	s := r.e.Stats()
-	if s.Groups != 128*1000 || s.Samples != 256*200 || s.Identities != 20_000 {
+	if s.Groups != 128*1000 || s.Samples != 256*200 || s.Identities != 20_000 || s.Pacers != 200*maxPacers {
 		t.Fatalf("not full: %+v", s)
 	}
 	if worst := c.WorstCase(); s.Memory > worst || s.Memory < worst*9/10 {

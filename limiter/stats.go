@@ -9,12 +9,15 @@ type Stats struct {
 	Groups     int // places for groups in use by buckets with more than one
 	Trackers   int // live latency trackers
 	Samples    int // places for samples in use
+	Pacers     int // guards whose requests are counted, to pace them when need be
+	Pacing     int // guards that have tripped and pace their requests, or drain first
 	Identities int // remembered identities
 	Answers    int // answers kept for repeats
 
 	Degraded      uint64 // identities forgotten before their time, for want of room
 	AnswersLost   uint64 // answers forgotten within their TTL, for want of room
 	RefusedBlocks uint64 // resource blocks rejected because no bucket had room
+	Trips         uint64 // how often guards began to drain
 	DroppedBlocks uint64 // report blocks dropped because no tracker had room
 	Floor         uint64 // Unix ms: unknown datagrams with timestamps up to it are dropped
 	// Latest is in Unix ms, too: no copy of what was ever executed has a later timestamp. It is the
@@ -31,17 +34,20 @@ func (e *Engine) Stats() Stats {
 		Groups:     b.mem.used,
 		Trackers:   t.pool.live,
 		Samples:    t.mem.used,
+		Pacers:     t.pacers.live,
+		Pacing:     t.active,
 		Identities: d.pool.live,
 		Answers:    e.answers.held,
 
 		Degraded:      d.degraded,
 		AnswersLost:   e.answers.owed,
 		RefusedBlocks: e.refused,
+		Trips:         t.trips,
 		DroppedBlocks: e.dropped,
 		Floor:         d.floor,
 		Latest:        d.latest,
 		Memory: int(unsafe.Sizeof(*e)) + b.pool.memory() + b.index.memory() + b.mem.memory() +
-			t.pool.memory() + t.index.memory() + t.mem.memory() +
+			t.pool.memory() + t.index.memory() + t.mem.memory() + t.pacers.memory() +
 			d.pool.memory() + d.index.memory() + d.calendar.memory() + e.answers.memory + len(e.answers.pages)*int(unsafe.Sizeof(page{})),
 	}
 }
@@ -57,6 +63,9 @@ func (c Config) WorstCase() int {
 	n := int(unsafe.Sizeof(Engine{}))
 	n += recordBytes[bucket](int(c.RateBuckets)) + c.groupLimit()*int(unsafe.Sizeof(group{}))
 	n += recordBytes[tracker](int(c.LatencyServices)) + c.sampleLimit()*int(unsafe.Sizeof(sample{}))
+	if c.Pacing {
+		n += int(c.LatencyServices) * maxPacers * (int(unsafe.Sizeof(pacer{})) + 4)
+	}
 	n += recordBytes[identity](c.Identities) + calendarPages*int(unsafe.Sizeof(calendarPage{}))
 	pages := max(c.AnswerBytes/answerPage(c.AnswerBytes), 2)
 	return n + pages*(answerPage(c.AnswerBytes)+int(unsafe.Sizeof(page{})))

@@ -35,7 +35,8 @@ type tracker struct {
 	count  uint16
 	root   uint16 // of the order tree
 	class  uint8
-	by     uint8 // 1 + the estimator that cached is by; 0: none
+	by     uint8  // 1 + the estimator that cached is by; 0: none
+	pacers uint32 // the first of its pacers
 }
 
 // trackers is a tenant's latency trackers. A tracker is there from a first report until its last
@@ -50,6 +51,12 @@ type trackers struct {
 	limit     int    // trackers at most
 	samples   uint32 // of a tracker at most
 	estimator Estimator
+
+	pacers pool[pacer]
+	paced  bool   // tripped guards pace
+	probe  uint32 // ms between the probes that a pacer lets pass
+	active int    // pacers that drain or pace
+	trips  uint64
 }
 
 func guardKey(g *wire.Guard, l wire.Layout) trackerKey {
@@ -93,15 +100,28 @@ func (t *trackers) find(key *trackerKey, hash uint64) uint32 {
 	}
 }
 
-// estimate returns the statistic of a tracker's live samples; 0 if there are fewer than it asks for.
-func (t *trackers) estimate(key *trackerKey, now int64) uint32 {
+// judge returns what a guard's block shows, which is below the threshold if the guard passes, and the
+// pacer that is to know what becomes of the request; 0 if none is.
+func (t *trackers) judge(key *trackerKey, threshold uint32, now int64) (latency, paced uint32) {
 	i := t.find(key, key.hash(t.hash))
 	if i == 0 {
-		return 0
+		return 0, 0
 	}
 	r := t.pool.at(i)
+	latency = t.estimate(r, now)
+	if !t.paced || threshold == 0 {
+		return latency, 0
+	}
+	if paced = t.pacer(r, threshold, now); paced == 0 {
+		return latency, 0
+	}
+	return t.pace(r, t.pacers.at(paced), latency, now), paced
+}
+
+// estimate returns the statistic of a tracker's live samples; 0 if there are fewer than it asks for.
+func (t *trackers) estimate(r *tracker, now int64) uint32 {
 	t.expire(r, now, maxSamples)
-	if r.count == 0 || uint32(r.count) < key.minSamples {
+	if r.count == 0 || uint32(r.count) < r.key.minSamples {
 		return 0
 	}
 	if r.by != 1+uint8(t.estimator) {
@@ -144,6 +164,7 @@ func (t *trackers) observe(key *trackerKey, now int64, latency uint32) bool {
 		t.forget(r)
 	}
 	t.insert(r, now, latency)
+	t.report(r, now, latency)
 	return true
 }
 
@@ -202,7 +223,7 @@ func (t *trackers) expire(r *tracker, now int64, most int) {
 	ring := t.mem.at(r.slab, r.class)
 	place := func(k int) int { return (int(r.head) + k) & (len(ring) - 1) }
 	if now-ring[place(int(r.count)-1)].at >= ttl {
-		r.head, r.count, r.root, r.sum, r.by = 0, 0, 0, 0, 0
+		t.forgetAll(r)
 		return
 	}
 	if most > expireEach && int(r.count) > expireEach && now-ring[place(expireEach)].at >= ttl {
@@ -214,6 +235,9 @@ func (t *trackers) expire(r *tracker, now int64, most int) {
 		t.forget(r)
 	}
 }
+
+// forgetAll drops all samples.
+func (t *trackers) forgetAll(r *tracker) { r.head, r.count, r.root, r.sum, r.by = 0, 0, 0, 0, 0 }
 
 // forgetMany drops so many of the oldest samples, fewer than there are, in O(n).
 func (t *trackers) forgetMany(r *tracker, over int) {
@@ -292,6 +316,11 @@ func (t *trackers) reclaim(now int64, before uint64) bool {
 		}
 		t.wheel.rest(tick(now))
 		t.wheel.add(t.pool.links, i, tick(r.oldest+r.key.ttlNs()))
+		return true
+	}
+	if !t.release(r, now-pacerIdle) {
+		t.wheel.rest(tick(now))
+		t.wheel.add(t.pool.links, i, tick(now+pacerIdle/8))
 		return true
 	}
 	t.mem.give(r.slab, r.class)

@@ -135,7 +135,7 @@ func TestTrackerAgainstSort(t *testing.T) {
 			if len(plain.latencies) < int(key.minSamples) {
 				want = 0
 			}
-			if got := tr.estimate(&key, now); got != want {
+			if got := tr.estimateOf(&key, now); got != want {
 				t.Fatalf("%v of %v: %d, want %d", tr.estimator, plain.latencies, got, want)
 			}
 		}
@@ -340,12 +340,12 @@ func BenchmarkTracker(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				step()
-				tr.estimate(&key, 0)
+				tr.estimateOf(&key, 0)
 			}
 		})
 		b.Run("estimate/"+strconv.Itoa(int(n)), func(b *testing.B) {
 			for b.Loop() {
-				tr.estimate(&key, 0)
+				tr.estimateOf(&key, 0)
 			}
 		})
 	}

@@ -107,6 +107,9 @@ type Tenant struct {
 	Name string
 	// Estimator is the statistic that the tenant's latency guards go by.
 	Estimator limiter.Estimator
+	// NoPacing makes guards that trip shed plainly: they pass while the estimate is below
+	// their threshold, and nobody is let in while it is not (docs/pacing.md).
+	NoPacing bool
 	// InsecureAuth allows keys in none or cookie mode on addresses that other machines
 	// can reach. In none mode whoever reaches the port can forge, in cookie mode
 	// whoever sees one datagram.

@@ -211,6 +211,7 @@ func (r *registry) engineConfig(t *Tenant) limiter.Config {
 		Identities:        r.rules.identities,
 		AnswerBytes:       r.rules.answerBytes,
 		Estimator:         t.Estimator,
+		Pacing:            !t.NoPacing,
 	}
 }
 

@@ -57,6 +57,8 @@ var (
 	descRefused   = desc("refused_resource_blocks_total", "Resources rejected because rate_buckets_max was reached.", "tenant")
 	descBuckets   = desc("live_buckets", "Buckets with a live consumption.", "tenant")
 	descTrackers  = desc("live_trackers", "Latency trackers with a live sample.", "tenant")
+	descPacing    = desc("pacing_guards", "Guards (a tracker with a threshold) that have tripped and pace their requests.", "tenant")
+	descTrips     = desc("guard_trips_total", "How often a paced guard tripped.", "tenant")
 	descIDs       = desc("dedup_identities", "Executed identities remembered against repeats.", "tenant")
 	descAnswers   = desc("dedup_answers", "Answers kept for repeats.", "tenant")
 	descDegraded  = desc("dedup_degraded_total", "Identities forgotten early for want of room, each raising the floor.", "tenant")
@@ -71,7 +73,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBuild, descServer, descStart, descReady, descTenants, descReloads, descFileGood, descErrors, descLatency,
 		descTenant, descDecisions, descLabels, descReports, descDropped, descBlocks, descRefused, descBuckets, descTrackers,
-		descIDs, descAnswers, descDegraded, descFloor, descMemory, descOldKey, descOldKeyAt,
+		descPacing, descTrips, descIDs, descAnswers, descDegraded, descFloor, descMemory, descOldKey, descOldKeyAt,
 	} {
 		ch <- d
 	}
@@ -143,6 +145,8 @@ func collectTenant(e emitter, id uint64, t *tenant) {
 func collectEngine(e emitter, name string, st limiter.Stats) {
 	e.gauge(descBuckets, float64(st.Buckets), name)
 	e.gauge(descTrackers, float64(st.Trackers), name)
+	e.gauge(descPacing, float64(st.Pacing), name)
+	e.counter(descTrips, st.Trips, name)
 	e.gauge(descIDs, float64(st.Identities), name)
 	e.gauge(descAnswers, float64(st.Answers), name)
 	e.counter(descDegraded, st.Degraded, name)

@@ -85,6 +85,11 @@ func (d *fileDecoder) tenant(n *yaml.Node) error {
 		{Name: "keys", Decode: func(n *yaml.Node) error { list = true; return yamlfile.Sequence(n, "keys", addKey) }},
 		{Name: "name", Decode: func(n *yaml.Node) (err error) { t.Name, err = yamlfile.Text(n, "name"); return err }},
 		{Name: "estimator", Decode: func(n *yaml.Node) (err error) { t.Estimator, err = estimator(n); return err }},
+		{Name: "pacing", Decode: func(n *yaml.Node) (err error) {
+			on, err := onOff(n, "pacing")
+			t.NoPacing = !on
+			return err
+		}},
 		{Name: "insecure_auth", Decode: func(n *yaml.Node) (err error) { t.InsecureAuth, err = yamlfile.Bool(n, "insecure_auth"); return err }},
 		{Name: "legacy_keys", Decode: func(n *yaml.Node) (err error) { legacy, err = yamlfile.Bool(n, "legacy_keys"); return err }},
 	})
@@ -122,6 +127,22 @@ func fileKey(n *yaml.Node, legacy bool) (apikey.Key, error) {
 		return apikey.Key{}, yamlfile.At(n, "the key %v has the legacy format; to accept it, set legacy_keys: true on this tenant or start with --legacy-keys", k)
 	}
 	return k, nil
+}
+
+// onOff reads "on" or "off", and what YAML takes for the same.
+func onOff(n *yaml.Node, what string) (bool, error) {
+	text, err := yamlfile.Text(n, what)
+	switch {
+	case err == nil && text == "on":
+		return true, nil
+	case err == nil && text == "off":
+		return false, nil
+	}
+	on, err := yamlfile.Bool(n, what)
+	if err != nil {
+		return false, yamlfile.At(n, "%s must be on or off", what)
+	}
+	return on, nil
 }
 
 func estimator(n *yaml.Node) (limiter.Estimator, error) {

@@ -40,7 +40,11 @@ func fileKeys(t *testing.T) *strings.Replacer {
 func show(tenants []Tenant) string {
 	var b strings.Builder
 	for _, t := range tenants {
-		fmt.Fprintf(&b, "%s %v %v insecure=%v\n", t.Name, t.Keys, t.Estimator, t.InsecureAuth)
+		fmt.Fprintf(&b, "%s %v %v insecure=%v", t.Name, t.Keys, t.Estimator, t.InsecureAuth)
+		if t.NoPacing {
+			b.WriteString(" pacing=off")
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }
@@ -55,6 +59,9 @@ func TestTenantsFile(t *testing.T) {
 		{"one", "tenants: [{key: {aes7}, name: shop}]", fileRules{}, "shop [rl-aes(key_id=7)] p50 insecure=false\n"},
 		{"no name", "tenants: [{key: {aes7}}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false\n"},
 		{"none", "tenants: []\n", fileRules{}, ""},
+		{"pacing off", "tenants: [{key: {aes7}, pacing: off}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false pacing=off\n"},
+		{"pacing false", "tenants: [{key: {aes7}, pacing: false}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false pacing=off\n"},
+		{"pacing on", "tenants: [{key: {aes7}, pacing: on}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false\n"},
 		{
 			"all fields", "tenants:\n  - keys:\n      - {aes7}\n      - {aes7b}\n    name: shop\n    estimator: p99\n    insecure_auth: true\n    legacy_keys: false\n",
 			fileRules{},
@@ -105,11 +112,12 @@ func TestTenantsFileErrors(t *testing.T) {
 		{"bad UTF-8", "tenants: []\n# \xff\n", fileRules{}, "2:3: not YAML: invalid leading UTF-8 octet (value: 255)"},
 		{"alias of nothing", "tenants:\n  - key: *{aes7}\n", fileRules{}, "2:10: not YAML: an alias has no anchor"},
 		{"unknown field", "tenants: []\nmode: shadow\n", fileRules{}, "2:1: the file has no field of this name; it has tenants"},
-		{"unknown tenant field", "tenants:\n  - key: {aes7}\n    max_rate: 5\n", fileRules{}, "3:5: a tenant has no field of this name; it has key, keys, name, estimator, insecure_auth, legacy_keys"},
-		{"a key for a field", "tenants:\n  - {{aes7}: x}\n", fileRules{}, "2:6: a tenant has no field of this name; it has key, keys, name, estimator, insecure_auth, legacy_keys"},
+		{"unknown tenant field", "tenants:\n  - key: {aes7}\n    max_rate: 5\n", fileRules{}, "3:5: a tenant has no field of this name; it has key, keys, name, estimator, pacing, insecure_auth, legacy_keys"},
+		{"a key for a field", "tenants:\n  - {{aes7}: x}\n", fileRules{}, "2:6: a tenant has no field of this name; it has key, keys, name, estimator, pacing, insecure_auth, legacy_keys"},
+		{"pacing by half", "tenants:\n  - key: {aes7}\n    pacing: half\n", fileRules{}, "3:13: pacing must be on or off"},
 		{"field twice", "tenants:\n  - key: {aes7}\n    name: a\n    name: b\n", fileRules{}, "4:5: the field `name` is there twice"},
 		{"tenants no list", "tenants: {key: {aes7}}\n", fileRules{}, "1:10: `tenants` must be a list"},
-		{"tenant no mapping", "tenants:\n  - {aes7}\n", fileRules{}, "2:5: a tenant must be a mapping with the fields key, keys, name, estimator, insecure_auth, legacy_keys"},
+		{"tenant no mapping", "tenants:\n  - {aes7}\n", fileRules{}, "2:5: a tenant must be a mapping with the fields key, keys, name, estimator, pacing, insecure_auth, legacy_keys"},
 		{"no key", "tenants:\n  - name: shop\n", fileRules{}, "2:5: the tenant has no key; give it `key`, or `keys` with the newest first"},
 		{"no keys", "tenants:\n  - keys: []\n", fileRules{}, "2:5: the tenant has no key; give it `key`, or `keys` with the newest first"},
 		{"key and keys", "tenants:\n  - keys: [{aes7}]\n    key: {aes7b}\n", fileRules{}, "2:5: the tenant has both `key` and `keys`; name all in `keys`, newest first"},

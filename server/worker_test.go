@@ -240,6 +240,26 @@ func TestDecisionsDependOnWhatWasBefore(t *testing.T) {
 	}
 }
 
+// A guard that tripped lets requests through at a pace, unless the tenant has it plain.
+func TestPacingOfTenant(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		key := newKey(t, apikey.AuthAES, 7)
+		clock := newFakeClock()
+		w := newWorker(t, clock, workerRules(), Tenant{Keys: []apikey.Key{key}, NoPacing: plain})
+		c := newClient(t, key)
+		w.ask(c.report(observation(150)))
+		c.next()
+		if r := c.open(w.ask(c.request(checkout(1))), wire.Layout2); r.granted() {
+			t.Error("the request that trips the guard is granted")
+		}
+		clock.advance(time.Second)
+		c.next()
+		if r := c.open(w.ask(c.request(checkout(1))), wire.Layout2); r.granted() == plain {
+			t.Errorf("plain %v: a second later a request is granted: %v", plain, r.granted())
+		}
+	}
+}
+
 // A repeat is answered with a time and a nonce of its own.
 func TestRepeatIsSealedAnew(t *testing.T) {
 	key := newKey(t, apikey.AuthAES, 7)

@@ -40,6 +40,7 @@ func (*serveCmd) Help() string {
       - name: search
         keys: [rl-aes1..., rl-aes1...]  # rotation: newest first, one key ID
         estimator: p90
+        pacing: off                # on by default: a guard that trips paces
       - name: lab
         key: rl-none1...
         insecure_auth: true        # none and cookie keys where others can reach
