@@ -29,7 +29,7 @@ const (
 
 // importable are the packages that people import; examples may use any of them.
 var importable = []string{
-	".", "apikey", "core", "discovery", "dnszone", "ident", "limiter", "policy", "server", "wire",
+	".", "apikey", "core", "discovery", "dnszone", "ident", "limiter", "policy", "server", "session", "wire",
 }
 
 // Rooms returns the table of the module's packages: path below the module's
@@ -55,7 +55,8 @@ func Rooms() map[string]Room {
 		"internal/filewatch": {Modules: []string{modNotify}},
 		"internal/yamlfile":  {Modules: []string{modYAML}},
 
-		".": {Ours: []string{"core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"}},
+		".":       {Ours: []string{"core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"}},
+		"session": {Ours: []string{".", "core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"}},
 		"server": {
 			Ours: []string{
 				"limiter", "wire", "apikey", "ident", "internal/udp", "dnszone", "internal/filewatch", "internal/yamlfile",
@@ -74,11 +75,12 @@ func Rooms() map[string]Room {
 		"examples/...": {Ours: importable},
 
 		// For tests only: no other room lists them.
-		"internal/boundary": {Ours: []string{"internal/gocheck"}},
-		"internal/doccheck": {Ours: []string{"internal/gocheck"}},
-		"internal/gocheck":  {},
-		"internal/soak":     {Ours: append([]string{"internal/children"}, importable...)},
-		"internal/vectors":  {},
+		"internal/boundary":  {Ours: []string{"internal/gocheck"}},
+		"internal/doccheck":  {Ours: []string{"internal/gocheck"}},
+		"internal/gocheck":   {},
+		"internal/soak":      {Ours: append([]string{"internal/children"}, importable...)},
+		"internal/responder": {Ours: []string{"wire", "ident", "apikey", "discovery", "internal/udp"}},
+		"internal/vectors":   {},
 	}
 }
 

@@ -24,6 +24,7 @@ var fragmentImports = map[string]string{
 	"limiter":   "github.com/weirhq/weir/limiter",
 	"policy":    "github.com/weirhq/weir/policy",
 	"server":    "github.com/weirhq/weir/server",
+	"session":   "github.com/weirhq/weir/session",
 	"wire":      "github.com/weirhq/weir/wire",
 	"context":   "context",
 	"errors":    "errors",
