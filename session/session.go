@@ -133,7 +133,7 @@ func Report(s State, key apikey.Key, obs ...weir.Observation) (State, error) {
 // that another call replaced or is working with: then nothing was closed. A
 // deferred Close has to take the state of its own time:
 //
-//	defer func() { session.Close(s) }()
+//	defer func() { _, _ = session.Close(s) }()
 func Close(s State) (State, error) {
 	m, err := s.take()
 	switch {

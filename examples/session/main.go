@@ -53,7 +53,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { session.Close(s) }()
+	defer func() { _, _ = session.Close(s) }()
 	for _, to := range []string{"Ada", "Barbara", "Grace", "Radia", "Sophie"} {
 		if s, err = deliver(context.Background(), s, key, to); err != nil {
 			fmt.Println("no mail to", to+":", err)

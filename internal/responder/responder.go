@@ -188,7 +188,7 @@ func (r *Responder) answer(from netip.AddrPort, h *wire.Header, asked *wire.Requ
 		r.t.Error(err)
 		return
 	}
-	send := func() { r.conn.Write([]udp.Datagram{{Buf: b, N: len(b), Peer: from}}) } // a failure is a loss
+	send := func() { _, _ = r.conn.Write([]udp.Datagram{{Buf: b, N: len(b), Peer: from}}) } // a failure is a loss
 	if e.Delay <= 0 {
 		send()
 		return
