@@ -84,14 +84,14 @@ func TestStampsFollowTheWallClock(t *testing.T) {
 			e.silent = true
 		})
 		for _, off := range []int64{hour, 0, -hour, hour} {
-			for _, after := range []time.Duration{10, 30, 50} { // round 0, round 1, final interval
+			for _, after := range []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 50 * time.Millisecond} { // round 0, round 1, final interval
 				before := clock.off.Load()
 				submitted := right().Wall + before
-				time.AfterFunc(after*time.Millisecond, func() { clock.off.Store(off) })
+				time.AfterFunc(after, func() { clock.off.Store(off) })
 				start := time.Now()
 				stamps = nil
 				if _, err := c.Acquire(context.Background(), oneToken()); !errors.Is(err, ErrTimeout) || time.Since(start) != 60*time.Millisecond {
-					t.Errorf("set to %d after %d ms: %v after %v", off, after, err, time.Since(start))
+					t.Errorf("set to %d after %v: %v after %v", off, after, err, time.Since(start))
 				}
 				synctest.Wait()
 				if len(stamps) != 2 || stamps[0] != uint64(submitted) || stamps[1] != stamps[0] {
