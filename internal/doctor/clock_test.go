@@ -28,7 +28,7 @@ func TestWrongClock(t *testing.T) {
 					if got := time.Duration(e.Offset); e.State != Clock || (got+off).Abs() > 2*time.Millisecond {
 						t.Errorf("%s: the server's clock is %v, want %v", e.State, got, -off)
 					}
-					w.says(r, "clock", map[bool]string{true: "is " + span(off) + " ahead of", false: "is " + span(-off) + " behind that of"}[off > 0])
+					w.says(r, "clock", map[bool]string{true: "is " + exact(Millis(off)) + " ahead of", false: "is " + exact(Millis(off)) + " behind that of"}[off > 0])
 					w.says(r, "clock", map[bool]string{true: "clock back by", false: "clock forward by"}[off > 0])
 					if zone := off.Abs()%fanQuarter == 0 && off.Abs() < day; zone {
 						w.says(r, "clock", "time zone")
@@ -76,7 +76,7 @@ func TestSmallSkew(t *testing.T) {
 		w.off = 3 * time.Second
 		r := w.run(w.config(s))
 		w.want(r, NoDecision, "clock")
-		w.says(r, "clock", "3.0 s ahead of", "allows less than that (--skew)")
+		w.says(r, "clock", "3s ahead of", "allows less than that (--skew)")
 	})
 }
 
@@ -89,7 +89,7 @@ func TestClockClose(t *testing.T) {
 			w.off = off
 			r := w.run(w.config(s))
 			w.want(r, Well, "clock-close")
-			w.says(r, "clock-close", map[bool]string{true: "3.0 s ahead of", false: "3.0 s behind"}[off > 0])
+			w.says(r, "clock-close", map[bool]string{true: "3s ahead of", false: "3s behind"}[off > 0])
 		})
 	}
 }
@@ -109,7 +109,7 @@ func TestFloorAfterRestart(t *testing.T) {
 			w.off, w.age = -4*time.Second, c.age
 			r := w.run(w.config(w.serve("10.0.0.1:29292")))
 			w.want(r, c.verdict, "floor")
-			w.says(r, "floor", "4.0 s behind", "only just started", "Wait")
+			w.says(r, "floor", "4s behind", "only just started", "Wait")
 		})
 	}
 }

@@ -100,13 +100,23 @@ func (cfg Config) fill() (Config, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = dial
 	}
-	return cfg, cfg.fillResolver()
+	err := cfg.fillResolver()
+	return cfg, err
 }
 
-// fillResolver gives a configuration that needs DNS the machine's resolver.
+// fillResolver checks where servers are to be found, and gives a configuration that
+// needs DNS the machine's resolver.
 func (cfg *Config) fillResolver() error {
 	c := &cfg.Client
+	places := 0
+	for _, given := range [...]bool{c.Zone != "", c.Domain != "", len(c.Servers) > 0, c.Hosted} {
+		if given {
+			places++
+		}
+	}
 	switch {
+	case places != 1:
+		return &weir.ConfigError{Field: "Zone, Domain, Servers, Hosted", Reason: "give exactly one of them, to say where the servers are"}
 	case c.Zone != "":
 		if err := discovery.CheckZone(c.Zone); err != nil {
 			return &weir.ConfigError{Field: "Zone", Reason: err.Error()}

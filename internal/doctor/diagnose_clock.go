@@ -31,7 +31,7 @@ func (x *examination) clock() {
 	if s.Offset < 0 {
 		side, other = "ahead of", "behind"
 	}
-	by := span(abs(s.Offset))
+	by := exact(s.Offset)
 	right := x.spots(func(e *Endpoint) bool { return e.State == Answers && abs(e.Offset) < closeCall })
 	if len(right) > 0 {
 		x.diagnosis("server-clock", Fault,
@@ -75,7 +75,7 @@ func (x *examination) startsAhead(s spot) bool {
 // floor: a server answers nothing that is stamped before its own start.
 func (x *examination) floor(s spot) {
 	x.diagnosis("floor", Fault,
-		fmt.Sprintf("This machine's clock is %s behind that of %s, which has only just started: it answers nothing that is stamped before its start.", span(s.Offset), s),
+		fmt.Sprintf("This machine's clock is %s behind that of %s, which has only just started: it answers nothing that is stamped before its start.", exact(s.Offset), s),
 		fmt.Sprintf("Wait %s and ask again; then keep both clocks right with NTP.", span(time.Duration(max(s.Offset, Millis(closeCall))))), "")
 }
 
@@ -103,7 +103,7 @@ func (x *examination) clockClose() {
 		side = "ahead of"
 	}
 	x.diagnosis("clock-close", Note,
-		fmt.Sprintf("This machine's clock is %s %s that of %s. It is answered, but little more is allowed (5 s unless the server is told otherwise), and after a restart of the server less.", span(abs(s[0].Offset)), side, name(s)),
+		fmt.Sprintf("This machine's clock is %s %s that of %s. It is answered, but little more is allowed (5 s unless the server is told otherwise), and after a restart of the server less.", exact(s[0].Offset), side, name(s)),
 		"Keep both clocks right with NTP.", "")
 }
 

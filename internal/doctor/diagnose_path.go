@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -57,6 +58,7 @@ func (x *examination) path() {
 			fmt.Sprintf("Of %d requests of a client %d were not decided: %s.", p.Asked, p.Asked-p.Decided, p.Error),
 			"Run this again with more --probes: loss or a server that is slow at times is likely.", "")
 	}
+	x.oldestMissing()
 	near := x.spots(func(e *Endpoint) bool {
 		return e.State == Answers && time.Duration(e.Max) < x.horizon && time.Duration(e.Max) > x.horizon/crowded
 	})
@@ -65,6 +67,18 @@ func (x *examination) path() {
 			fmt.Sprintf("The longest round trip to %s took %s of the horizon of %s: there is little room.", name(near), span(near[0].Max), span(x.horizon)),
 			"If timeouts come at times, "+x.longer(near)+".", "")
 	}
+}
+
+// oldestMissing: while the oldest server does not answer, decisions wait for it.
+func (x *examination) oldestMissing() {
+	i := slices.IndexFunc(x.report.Servers, func(s Server) bool { return s.Oldest })
+	t, err := x.cfg.Client.Policy.Compile()
+	if err != nil || i < 0 || x.report.Path.Decided == 0 || t.PreferenceEnd(0) == 0 || slices.Contains(x.report.Path.By, x.report.Servers[i].ID) {
+		return
+	}
+	x.diagnosis("oldest-missing", Note,
+		fmt.Sprintf("The oldest server, %v, decides nothing, and each decision waits %s for it (preference of round 0) before another server's answer is taken.", x.report.Servers[i].ID, span(t.PreferenceEnd(0))),
+		"Repair it, or take it out of DNS.", "")
 }
 
 func (x *examination) tooSlow(slow []spot) {
@@ -90,7 +104,7 @@ func (x *examination) longer(slow []spot) string {
 	}
 	says := fmt.Sprintf("lengthen the policy: unit=%v makes the horizon %d ms", unit, t.HorizonMs())
 	if quota := x.report.Given.DedupTTLMs; t.HorizonMs() > quota {
-		says += fmt.Sprintf(" (the key allows %d: have one issued with --quota dedup-ttl=%dms)", quota, t.HorizonMs())
+		says += fmt.Sprintf(" (this key allows %d; %s)", quota, otherKey(t.HorizonMs()))
 	}
 	return says
 }

@@ -15,7 +15,18 @@ func (x *examination) horizonFits() {
 	}
 	x.diagnosis("horizon-above-quota", Fault,
 		fmt.Sprintf("The policy's horizon of %d ms is above the key's quota dedup_ttl of %d ms, so no client can be made of the two.", g.HorizonMs, g.DedupTTLMs),
-		fmt.Sprintf("Shorten the policy (--policy \"unit=…\") to %d ms in all, or have a key issued with --quota dedup-ttl=%dms.", g.DedupTTLMs, g.HorizonMs), "")
+		fmt.Sprintf("Shorten the policy (--policy \"unit=…\") to %d ms in all; %s.", g.DedupTTLMs, otherKey(g.HorizonMs)), "")
+}
+
+// maxDedupTTL is the highest quota dedup_ttl that a key can have, in ms.
+const maxDedupTTL = 2000
+
+// otherKey says which key would allow a horizon.
+func otherKey(ms uint32) string {
+	if ms > maxDedupTTL {
+		return fmt.Sprintf("no key allows more than %d ms", maxDedupTTL)
+	}
+	return fmt.Sprintf("a key issued with --quota dedup-ttl=%dms allows it", (ms+9)/10*10) // it is held in tens
 }
 
 // dns says why no servers, or not all of them, were found.

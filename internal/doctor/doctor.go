@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,14 +75,24 @@ func (x *examination) given(context.Context) error {
 	return nil
 }
 
-// policyText is a policy's preset, or its numbers where it is none.
+// policyText is a policy as a preset and what differs from it, if that is little:
+// the preset from which the fewest fields differ.
 func policyText(p policy.Policy) string {
+	best := strings.Fields(p.String())
 	for _, name := range policy.PresetNames() {
-		if preset, ok := policy.Preset(name); ok && preset == p {
-			return name
+		preset, _ := policy.Preset(name)
+		words := []string{name}
+		same := strings.Fields(preset.String())
+		for _, field := range strings.Fields(p.String()) {
+			if !slices.Contains(same, field) {
+				words = append(words, field)
+			}
+		}
+		if len(words) < len(best) {
+			best = words
 		}
 	}
-	return p.String()
+	return strings.Join(best, " ")
 }
 
 // ttl is the dedup TTL that requests carry: a client's, within the key's quota.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirhq/weir"
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/ident"
@@ -32,7 +33,11 @@ func (x *examination) find(ctx context.Context) error {
 	if err == nil {
 		err = m.SetMembership(x.coreNow(), servers)
 	}
-	if err != nil {
+	var field *core.FieldError
+	switch {
+	case errors.As(err, &field):
+		return &weir.ConfigError{Field: field.Field, Reason: field.Reason}
+	case err != nil:
 		return fmt.Errorf("doctor: %w", err)
 	}
 	x.servers(m.Membership())

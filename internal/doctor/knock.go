@@ -22,7 +22,7 @@ func knock(ctx context.Context, to netip.AddrPort, datagram []byte) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	in := make([]byte, 1)

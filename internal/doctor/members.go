@@ -105,7 +105,7 @@ func (x *examination) judge(d *DNS, r *Record) {
 	case s < 0:
 		r.Why = "over the limit of servers or addresses"
 	case x.report.Servers[s].Future:
-		r.Why, r.future = "it starts "+span(-x.report.Servers[s].Age)+" in the future", true
+		r.Why, r.future = "starts "+span(-x.report.Servers[s].Age)+" from now", true
 	case !taken(&x.report.Servers[s], r.Port):
 		r.Why = "over the limit of addresses"
 	default:

@@ -137,19 +137,20 @@ func (p *prober) ask(ctx context.Context, patience, gap time.Duration, enough fu
 		}
 		p.questions = append(p.questions, q)
 		p.asked[q.id] = q
-		if p.send(q); ctx.Err() != nil {
-			return nil
-		}
+		p.send(q)
 		if i < len(qs)-1 {
 			p.listen(ctx, gap, func() bool { return enough != nil && enough() })
 		}
-		if enough != nil && enough() {
+		if ended(ctx) || enough != nil && enough() {
 			return nil
 		}
 	}
 	p.listen(ctx, patience, finished)
 	return nil
 }
+
+// ended reports whether there is no more time.
+func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 func (p *prober) send(q *question) {
 	q.sent = p.cfg.Now()

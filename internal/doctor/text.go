@@ -81,10 +81,9 @@ func (t *text) given(g *Given) {
 }
 
 func (t *text) dns(d *DNS) {
-	switch {
-	case d.Failure == Silent:
+	if d.Failure == Silent {
 		t.beside("DNS", "no answer from "+d.Asked+" within "+span(d.Took))
-	default:
+	} else {
 		t.beside("DNS", d.Asked+" answered within "+span(d.Took))
 	}
 	ttl := ""
@@ -195,13 +194,16 @@ func signed(m Millis) string {
 		return fmt.Sprintf("%+d ms", d.Milliseconds())
 	}
 	if d < 0 {
-		return span(d)
+		return "-" + exact(m)
 	}
-	return "+" + span(d)
+	return "+" + exact(m)
 }
 
 func (t *text) path(p *Path) {
 	words := fmt.Sprintf("%d of %d decided", p.Decided, p.Asked)
+	if p.Asked == 0 {
+		words = "none could be made"
+	}
 	if p.Decided > 0 {
 		words += fmt.Sprintf(", in %s at most, by server %s", span(p.Slowest), strings.Join(p.Servers, " and "))
 	}
