@@ -18,7 +18,7 @@ import (
 func bounded(n int) func(*Config) { return func(cfg *Config) { cfg.MaxInFlight = n } }
 
 // crowd asks n times at once and returns when all of it is under way.
-func crowd(t *testing.T, c *Client, ctx context.Context, n int) *sync.WaitGroup {
+func crowd(ctx context.Context, t *testing.T, c *Client, n int) *sync.WaitGroup {
 	t.Helper()
 	var asking sync.WaitGroup
 	for range n {
@@ -71,7 +71,7 @@ func TestPlacesAreFreeAgain(t *testing.T) {
 				c := w.client(bounded(places))
 				for round := range 3 {
 					ctx, cancel := context.WithCancel(context.Background())
-					asking := crowd(t, c, ctx, places)
+					asking := crowd(ctx, t, c, places)
 					expectFull(t, c)
 					tt.end(cancel)
 					asking.Wait()
@@ -99,7 +99,7 @@ func TestPlacesOfWhatCannotBeSent(t *testing.T) {
 			}
 		}
 		w.net.SetLink(nil)
-		asking := crowd(t, c, context.Background(), places)
+		asking := crowd(context.Background(), t, c, places)
 		expectFull(t, c)
 		asking.Wait()
 	})
@@ -158,7 +158,7 @@ func TestMoreCallersThanPlaces(t *testing.T) {
 			t.Errorf("%d granted, %d refused, %d timed out, %d given up", granted.Load(), refused.Load(), undecided.Load(), given.Load())
 		}
 		w.silence(0, 1)
-		last := crowd(t, c, context.Background(), places)
+		last := crowd(context.Background(), t, c, places)
 		expectFull(t, c)
 		last.Wait()
 	})

@@ -57,7 +57,7 @@ func TestProfileCountsAnswers(t *testing.T) {
 		c := w.client()
 		for i, s := range w.servers {
 			s.do(func(e *exchange) {
-				e.delay = []time.Duration{15, 5, 18}[i] * time.Millisecond
+				e.delay = time.Duration([]int{15, 5, 18}[i]) * time.Millisecond
 				e.answer = wire.Answer{Rates: []uint32{0}, Deficits: []uint16{1}}
 			})
 		}

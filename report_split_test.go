@@ -142,7 +142,7 @@ func TestReportsGoOutWhileRequestsFail(t *testing.T) {
 			}
 		}
 		for range 2 {
-			asking := crowd(t, c, context.Background(), 1)
+			asking := crowd(context.Background(), t, c, 1)
 			expectFull(t, c)
 			report("no place for requests")
 			asking.Wait()
