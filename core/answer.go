@@ -64,13 +64,11 @@ func (c *Core) judge(t time.Duration, f *flight, s SocketID) DatagramVerdict {
 // leaves the response in c.response and how its blocks pair in c.pairing.
 func (c *Core) validate(f *flight) (server int, v DatagramVerdict) {
 	pdu, err := c.credential.Open(&c.envelope, &c.scratch)
-	switch {
-	case errors.Is(err, wire.ErrMode):
+	if errors.Is(err, wire.ErrMode) {
 		return 0, DatagramMode
-	case errors.Is(err, wire.ErrAuth):
+	}
+	if err != nil { // wire.ErrAuth, there is no other
 		return 0, DatagramForged
-	case err != nil:
-		return 0, DatagramMalformed
 	}
 	kind, err := wire.PDUKind(pdu)
 	if err != nil {

@@ -110,6 +110,30 @@ func TestEntropyFails(t *testing.T) {
 	}
 }
 
+// TestReportIsWholeOrNot has the entropy end in the middle of a report of three
+// datagrams: none is sent, and nothing is counted.
+func TestReportIsWholeOrNot(t *testing.T) {
+	broken := errors.New("broken source")
+	c := newTestCore(t, 1, func(cfg *Config) {
+		cfg.Entropy = io.MultiReader(io.LimitReader(seeded(1), 24+2*16), iotest.ErrReader(broken))
+		cfg.Layout = wire.Layout1
+	})
+	obs := observations(70)
+	obs[0].BufferSize = apikey.DefaultQuotas().LatencyBufferSize + 1
+	if err := c.Report(at(0), obs); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	if sends := drainSends(c, at(0)); len(sends) != 0 {
+		t.Errorf("%d datagrams of a report that failed", len(sends))
+	}
+	if s := c.Stats(); s.Observations != 0 || s.ObservationsLeftOut != 0 {
+		t.Errorf("%d observations are counted, %d left out", s.Observations, s.ObservationsLeftOut)
+	}
+	if n := len(c.reporter.free); n != 2 {
+		t.Errorf("%d of 2 datagrams are free", n)
+	}
+}
+
 // constant gives the same byte for ever.
 type constant byte
 

@@ -70,6 +70,23 @@ func TestSetMembershipRefuses(t *testing.T) {
 	}
 }
 
+// TestSetMembershipBoundsEndpoints has a limit on all endpoints together that is
+// below what the others allow.
+func TestSetMembershipBoundsEndpoints(t *testing.T) {
+	c := newTestCore(t, 0, func(cfg *Config) { cfg.Limits.Endpoints = 3 })
+	servers := testServers(4)
+	if err := c.SetMembership(at(0), servers[:3]); err != nil {
+		t.Fatal(err)
+	}
+	var field *FieldError
+	if err := c.SetMembership(at(0), servers); !errors.As(err, &field) || field.Field != "Servers" {
+		t.Errorf("error %v, want one about Servers", err)
+	}
+	if n := len(c.Membership()); n != 3 {
+		t.Errorf("%d servers are known", n)
+	}
+}
+
 func TestSetMembershipOfADomain(t *testing.T) {
 	c := newTestCore(t, 0, func(cfg *Config) { cfg.Domain = "c-7.example.test" })
 	var field *FieldError

@@ -15,6 +15,7 @@ type modelDatagram struct {
 	flaw       modelFlaw
 	server     ident.ServerID
 	changePort bool
+	keep       uint8 // what says so if not
 	socket     SocketID
 	guards     []said
 	resources  []said
@@ -55,6 +56,7 @@ func (w *world) drawDatagram(t *rapid.T, r *modelRequest) (*modelDatagram, []byt
 		flaw:       flaw,
 		server:     w.drawServer(t, r, flaw == flawNone),
 		changePort: rapid.IntRange(0, 3).Draw(t, "change port") == 3,
+		keep:       rapid.SampledFrom([]uint8{1, 2, 255}).Draw(t, "keep port"),
 		socket:     w.drawSocket(t, r),
 	}
 	for _, g := range r.ask.Guards {
@@ -142,7 +144,7 @@ func (w *world) sealed(r *modelRequest, d *modelDatagram) []byte {
 	if d.flaw == flawBroken && len(r.ask.Guards) > 0 {
 		layout = wire.Layout1 + wire.Layout2 - layout
 	}
-	h := wire.Header{KeyID: uint64(d.server), UniqueID: r.identity(), Timestamp: 1, Steering: 1}
+	h := wire.Header{KeyID: uint64(d.server), UniqueID: r.identity(), Timestamp: 1, Steering: d.keep}
 	if d.changePort {
 		h.Steering = 0
 	}
@@ -188,7 +190,7 @@ func (w *world) damaged(t *rapid.T, r *modelRequest, d *modelDatagram, b []byte)
 		return slices.Clone(r.datagram)
 	case flawBroken:
 		if len(r.ask.Guards) == 0 {
-			return b[:len(b)-rapid.IntRange(1, 20).Draw(t, "cut")]
+			return broken(t, b, header+authSize(auth))
 		}
 	case flawNone:
 		if auth != apikey.AuthAES && rapid.Bool().Draw(t, "trailing bytes") {
@@ -196,6 +198,15 @@ func (w *world) damaged(t *rapid.T, r *modelRequest, d *modelDatagram, b []byte)
 		}
 	}
 	return b
+}
+
+// broken spoils a datagram's PDU, which begins at this place.
+func broken(t *rapid.T, b []byte, pdu int) []byte {
+	if rapid.IntRange(0, 3).Draw(t, "unknown PDU") == 3 {
+		b[pdu] ^= 0xff
+		return b
+	}
+	return b[:len(b)-rapid.IntRange(1, len(b)-pdu).Draw(t, "cut")]
 }
 
 // authSize is the length of the authentication TLV.

@@ -41,7 +41,11 @@ func (c *Core) Report(now Time, obs []wire.Observation) error {
 		c.forceDiscovery(t)
 		return ErrNoServers
 	}
+	before, leftOut := c.stats.Observations, c.stats.ObservationsLeftOut
 	err := c.stageReports(obs)
+	if err != nil {
+		c.stats.Observations, c.stats.ObservationsLeftOut = before, leftOut
+	}
 	for _, d := range c.reporter.staged {
 		if err != nil {
 			c.freeReport(d)

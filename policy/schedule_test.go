@@ -79,6 +79,12 @@ func TestScheduleErrors(t *testing.T) {
 	if err := policy.List(make([]uint32, 65536)...).Validate(); err != nil {
 		t.Error(err)
 	}
+	if s, err := policy.ParseSchedule("list:1" + strings.Repeat(",1", 65536)); err == nil || !strings.Contains(err.Error(), "more than 65536 values") {
+		t.Errorf("a text of 65537 values: %.60v, %v", s, err)
+	}
+	if s, err := policy.ParseSchedule("list:1" + strings.Repeat(",1", 65535)); err != nil || s.At(65535) != 1 {
+		t.Errorf("a text of 65536 values: %.60v, %v", s, err)
+	}
 	for _, bad := range []string{
 		"", ":", "fixed", "fixed:", "fixed:1:2", "fixed:-1", "fixed:+1", "fixed: 1", "fixed:1 ", "fixed:4294967296", "fixed:0x1", "fixed:1_0", "Fixed:1",
 		"linear:1:1", "linear:1:1:4:5", "linear:1,1,4", "exponential:1:2", "exponential:1:2:8:", "list:", "list:1,", "list:,1", "list:1:0", "list:1,,0", "unset", "random:1",
