@@ -142,8 +142,9 @@ func (tr *trace) otherMode(b []byte) []byte {
 	return slices.Concat(b[:header], []byte{0x43, 0x41, cookie, 0}, make([]byte, cookie-4), b[header+size:])
 }
 
-// parseBlocks reads blocks: "guard", a tracker's, and names of buckets, each with
-// ":N" for the latency or deficit that is answered.
+// parseBlocks reads blocks: "guard", a tracker's with a threshold of 100 ms or of N
+// after "guard@N", and names of buckets, each with ":N" for the latency or deficit
+// that is answered.
 func parseBlocks(words []string) (guards, resources []said, err error) {
 	for _, word := range words {
 		name, text, given := strings.Cut(word, ":")
@@ -153,9 +154,15 @@ func parseBlocks(words []string) (guards, resources []said, err error) {
 				return nil, nil, err
 			}
 		}
-		if name == "guard" {
+		if kind, text, given := strings.Cut(name, "@"); kind == "guard" {
+			threshold := uint64(100)
+			if given {
+				if threshold, err = strconv.ParseUint(text, 10, 32); err != nil {
+					return nil, nil, err
+				}
+			}
 			guards = append(guards, said{guard: wire.Guard{
-				Tracker: ident.Tracker("inventory", 10_000, 100, 5), TTL: 10_000, MaxSamples: 100, MinSamples: 5, Threshold: 100,
+				Tracker: ident.Tracker("inventory", 10_000, 100, 5), TTL: 10_000, MaxSamples: 100, MinSamples: 5, Threshold: uint32(threshold),
 			}, number: uint32(n)})
 			continue
 		}
