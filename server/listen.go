@@ -12,11 +12,16 @@ import (
 	"github.com/weirhq/weir/wire"
 )
 
+// writeBuffer is the size in bytes of each socket's send buffer, if the system
+// allows it. It has to have room beside the answers to a client on the same link
+// that is dead, which lie there until the system gives it up.
+const writeBuffer = 1 << 20
+
 // listen binds the UDP addresses and makes a worker for each. It is a plain bind, so
 // that a second server on a taken port is refused.
 func (s *Server) listen() error {
 	for _, a := range s.settings.listen {
-		c, err := s.settings.Stack.Listen(a, udp.Options{AskedAddr: true})
+		c, err := s.settings.Stack.Listen(a, udp.Options{AskedAddr: true, WriteBuffer: writeBuffer})
 		if err != nil {
 			return listenError("UDP", a, err, udp.InUse(err))
 		}
