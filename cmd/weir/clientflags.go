@@ -88,11 +88,15 @@ func (f *clientFlags) resolver(std *stdio, cfg *weir.Config) (err error) {
 	return nil
 }
 
-// noDecision gives an error of the client its exit status.
+// noDecision gives an error of the client its exit status, and says what finds out
+// more.
 func noDecision(err error) error {
 	var config *weir.ConfigError
 	if errors.As(err, &config) {
 		return usage(err)
+	}
+	if errors.Is(err, weir.ErrTimeout) || errors.Is(err, weir.ErrNoServers) {
+		err = fmt.Errorf("%w; weir doctor, with the same key and flags, finds out why", err)
 	}
 	return statusError{code: exitNoDecision, err: err}
 }

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 //
 //	AES, COOKIE, NONE, LEGACY   keys that the server knows, with the IDs 7 to 10
 //	ZONE, RESOLVER, SERVER      where to find it
+//	ADDR                        its address alone
 //	PATIENT                     a request policy that waits seconds for an answer
 //
 // and beside the commands of testscript:
@@ -116,6 +117,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.env["RESOLVER"] = srv.DNSAddr().String()
+	w.env["ADDR"] = srv.Addrs()[0].String()
 	w.env["SERVER"] = fmt.Sprintf("%v@%v", srv.ID(), srv.Addrs()[0])
 
 	ctx, cancel := context.WithCancel(context.Background())
