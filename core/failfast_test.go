@@ -375,13 +375,49 @@ func TestProbesAreJittered(t *testing.T) {
 		}
 		return found
 	}
-	first := intervals()
-	if again := intervals(); !slices.Equal(first, again) {
-		t.Errorf("%v, then %v", first, again)
+	all := intervals()
+	if again := intervals(); !slices.Equal(all, again) {
+		t.Errorf("%v, then %v", all, again)
 	}
+	if all[0] == ms(100) {
+		t.Error("the first probe comes after exactly its interval")
+	}
+	first := all[1:]
 	least, most := slices.Min(first), slices.Max(first)
 	if least < ms(100) || most > ms(150) || least > ms(110) || most < ms(140) {
 		t.Errorf("from %v to %v", least, most)
+	}
+}
+
+// A probe that times out is no request, but what it saw is the news.
+func TestProbeTimesOut(t *testing.T) {
+	c := failing(t, 1, nil)
+	nextProbe(t, c)
+	if err := c.SetMembership(Time{Mono: c.mono, Wall: 1}, testServers(3)); err != nil {
+		t.Fatal(err)
+	}
+	for d, _ := nextProbe(t, c); c.failFast.probe != nil; {
+		d += ms(20)
+		c.HandleTimer(at(d))
+	}
+	if s, ok := c.FailFast(); !ok || s.Timeouts != 1 || s.Elapsed != ms(60) || s.Seen.Servers != 3 || s.Since != at(ms(60)).Mono {
+		t.Errorf("%+v, %v", s, ok)
+	}
+}
+
+// A probe of a membership that was replaced before anything was sent is not sent.
+func TestProbeIsReplacedUnsent(t *testing.T) {
+	c := failing(t, 1, nil)
+	due, _ := c.Deadline()
+	c.HandleTimer(Time{Mono: due, Wall: 1})
+	if err := c.SetMembership(Time{Mono: due, Wall: 1}, testServers(2)[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if _, sends := nextProbe(t, c); len(sends) != 1 || sends[0].Server != serverID(1) {
+		t.Errorf("%+v", sends)
+	}
+	if n := c.Stats().Probes; n != 2 {
+		t.Errorf("%d probes", n)
 	}
 }
 
