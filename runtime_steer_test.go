@@ -144,6 +144,46 @@ func TestCanceledRequestLetsGoOfItsSocket(t *testing.T) {
 	})
 }
 
+// A replay leaves from another socket than the first send, if that was replaced in
+// between, and its answer is waited for there, though that one is replaced, too.
+func TestReplayKeepsItsSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0)
+		w.key = patientKey(t, apikey.AuthAES)
+		w.addServer(1)
+		slow := Request{Resources: []Resource{checkout.Take(2)}}
+		w.servers[0].do(func(e *exchange) {
+			if e.request.Resource(0).Tokens == 1 {
+				e.header.Steering = 0
+				return
+			}
+			e.silent, e.delay = e.repeat != 1, 1500*time.Millisecond
+		})
+		c := w.client(func(cfg *Config) { cfg.Policy = patient() })
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			d, err := c.Acquire(context.Background(), slow) // replayed after 2 s
+			if err != nil || d.Round() != 1 || d.Elapsed() != 3500*time.Millisecond {
+				t.Errorf("%v, %v", d, err)
+			}
+		}()
+		for range 2 { // before the replay, and after it
+			pass(1200 * time.Millisecond)
+			acquire(t, c)
+		}
+		synctest.Wait()
+		if ports := w.host.Ports(); len(ports) != 3 {
+			t.Errorf("open: %v; want those of the first send and of the replay, and the current one", ports)
+		}
+		<-ended
+		synctest.Wait()
+		if ports := w.host.Ports(); len(ports) != 1 {
+			t.Errorf("open: %v", ports)
+		}
+	})
+}
+
 // Over real sockets: a server that always advises is followed from port to port,
 // at most once a second, without a request lost, and the old sockets are closed.
 func TestSteeringForReal(t *testing.T) {
