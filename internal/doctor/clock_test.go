@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,5 +124,23 @@ func TestServersClock(t *testing.T) {
 		r := w.run(w.config(a, b))
 		w.want(r, Degraded, "server-clock")
 		w.says(r, "server-clock", b.ID.String(), "1h ahead of", "Set the clock of that server")
+	})
+}
+
+// Two servers whose clocks are wrong in two ways are told apart.
+func TestClocksThatDiffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ahead := func(d time.Duration) func(*server.Config) {
+			return func(c *server.Config) { c.Clock = clock{d} }
+		}
+		a, b := w.serveWith(ahead(time.Hour), "10.0.0.1:29292"), w.serveWith(ahead(-time.Minute), "10.0.0.2:29292")
+		r := w.run(w.config(a, b))
+		w.want(r, NoDecision, "clock", "clock")
+		for i, words := range []string{"1m ahead of that of server " + b.ID.String(), "1h behind that of server " + a.ID.String()} {
+			if !strings.Contains(r.Diagnoses[i].Says, words) || !strings.Contains(r.Diagnoses[i].Unsure, "No other server") {
+				t.Errorf("%+v", r.Diagnoses[i])
+			}
+		}
 	})
 }

@@ -23,9 +23,22 @@ func (x *examination) clock() {
 			x.floor(s)
 		}
 	}
-	if len(off) == 0 {
-		return
+	for len(off) > 0 {
+		var alike, rest []spot
+		for _, s := range off {
+			if abs(s.Offset-off[0].Offset) < closeCall {
+				alike = append(alike, s)
+			} else {
+				rest = append(rest, s)
+			}
+		}
+		x.clockOff(alike)
+		off = rest
 	}
+}
+
+// clockOff is about addresses whose clocks agree with each other.
+func (x *examination) clockOff(off []spot) {
 	s := off[0]
 	side, other := "behind", "ahead of"
 	if s.Offset < 0 {
@@ -48,15 +61,18 @@ func (x *examination) clock() {
 	}
 	x.diagnosis("clock", Fault, says,
 		fmt.Sprintf("Set this machine's clock %s by %s and keep it right with NTP (chronyc makestep, timedatectl set-ntp true).", direction(s.Offset), by),
-		unsureOfClock(x))
+		x.unsureOfClock(off))
 }
 
 // unsureOfClock: which of two clocks is wrong is only known if a third one says.
-func unsureOfClock(x *examination) string {
-	if len(x.report.Servers) > 1 {
+func (x *examination) unsureOfClock(off []spot) string {
+	if len(distinct(off)) > 1 {
 		return ""
 	}
-	return "With one server it is not known whose clock is wrong: compare both with a third."
+	if len(x.report.Servers) == 1 {
+		return "With one server it is not known whose clock is wrong: compare both with a third."
+	}
+	return "No other server says whose clock is wrong: compare both with a third."
 }
 
 func direction(offset Millis) string {

@@ -70,7 +70,7 @@ func (x *examination) silentBeside(s, answering []spot, metric string) {
 			same = same || a.ID == b.ID
 		}
 	}
-	if same && len(x.distinct(s)) == 1 {
+	if same && len(distinct(s)) == 1 {
 		x.diagnosis("silent-address", Fault,
 			fmt.Sprintf("%s %s silent, while the same server answers at %v: key and clock are right there.", name(s), be(s), answering[0].Addr),
 			"Does the server listen on that address and family ([::] is IPv6 alone)? Do a firewall or a route lose that family? Otherwise take the address out of DNS: a client sends to it in vain.",
@@ -99,7 +99,7 @@ func others(answering []spot) string {
 }
 
 // distinct lists the servers of addresses.
-func (x *examination) distinct(s []spot) map[string]bool {
+func distinct(s []spot) map[string]bool {
 	ids := make(map[string]bool)
 	for _, sp := range s {
 		ids[sp.ID.String()] = true

@@ -128,6 +128,63 @@ func TestLossAtFirst(t *testing.T) {
 	})
 }
 
+// So many of the first are lost that only a shifted stamp or a short dedup TTL is
+// answered: neither is at fault.
+func TestLossOfMany(t *testing.T) {
+	for _, lost := range []int{DefaultProbes + 2, DefaultProbes + 3 + again, DefaultProbes + 3 + again + 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.serve("10.0.0.1:29292")
+			n := 0
+			w.net.SetLink(func(p udp.Packet) udp.Fate {
+				n++
+				return udp.Fate{Drop: n <= lost || n == lost+2 || n == lost+3}
+			})
+			r := w.run(w.config(s))
+			w.want(r, Degraded, "loss")
+		})
+	}
+}
+
+// What layout 1 asks for is answered by a server of both.
+func TestLayout1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cfg := w.config(w.serve("10.0.0.1:29292"))
+		cfg.Client.Layout = wire.Layout1
+		r := w.run(cfg)
+		w.want(r, Well)
+		if e := r.Servers[0].Endpoints[0]; e.Guards.Answered != guards || e.OtherLayout != nil {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// An answer may come from another address: a client does not mind, and it is shown.
+func TestAnswersFromElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		elsewhere := netip.MustParseAddrPort("10.0.0.8:1234")
+		conn, err := w.at(elsewhere.String()).Listen(elsewhere, udp.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		s := w.respond("10.0.0.1:29292", func(a *asked) []byte {
+			b := a.answer(w)
+			if _, err := conn.Write([]udp.Datagram{{Buf: b, N: len(b), Peer: a.from}}); err != nil {
+				t.Error(err)
+			}
+			return nil
+		})
+		r := w.run(w.config(s))
+		w.want(r, Well)
+		if e := r.Servers[0].Endpoints[0]; e.From != elsewhere {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
 func TestLongDatagramsAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

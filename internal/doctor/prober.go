@@ -24,6 +24,7 @@ const (
 	longs  = 4
 	guards = 3
 	again  = 3 // plain ones to an address that was silent
+	sure   = 5 // plain ones to an address that answered something else then
 )
 
 // prober asks one address, with a socket and identities that no other address

@@ -21,6 +21,7 @@ type asked struct {
 	datagram []byte
 	header   wire.Header
 	request  wire.RequestView
+	from     netip.AddrPort
 	key      apikey.Key // to answer with
 	id       ident.ServerID
 }
@@ -67,7 +68,7 @@ func (w *world) respond(addr string, script func(*asked) []byte) discovery.Serve
 			if _, err := conn.Read(ds); err != nil {
 				return
 			}
-			a := &asked{datagram: slices.Clone(ds[0].Payload()), key: w.key, id: 1000}
+			a := &asked{datagram: slices.Clone(ds[0].Payload()), from: ds[0].Peer, key: w.key, id: 1000}
 			var e wire.Envelope
 			if err := wire.ParseEnvelope(a.datagram, &e); err != nil {
 				w.t.Error(err)

@@ -34,6 +34,9 @@ func (p *prober) silent(ctx context.Context) error {
 		return refused != nil
 	}
 	err := p.volley(ctx, isRefused)
+	if err == nil && ep.Heard && ep.Seen.Answers > 0 && p.answered(plain) == 0 {
+		err = p.confirm(ctx)
+	}
 	if p.heardAnything() || isRefused() {
 		cancel() // there is nothing to wait for
 	}
@@ -65,6 +68,16 @@ func (p *prober) volley(ctx context.Context, refused func() bool) error {
 	t := p.tally(shifted)
 	p.endpoint.Fan = &t
 	return err
+}
+
+// confirm asks an address that answered something else once more as a client would:
+// that only the other questions were answered may have been loss.
+func (p *prober) confirm(ctx context.Context) error {
+	var qs []question
+	for range sure {
+		qs = append(qs, question{kind: plain, ttl: p.ttl}, question{kind: brief, ttl: min(briefTTL, p.ttl)})
+	}
+	return p.ask(ctx, p.patience()/2, plainGap, nil, qs...)
 }
 
 // ttls are dedup TTLs below one that is not answered, longest first, the shortest
