@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirhq/weir"
 	"github.com/weirhq/weir/core"
+	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/internal/responder"
 )
 
@@ -145,6 +146,32 @@ func TestContextEndsWhileLookingUp(t *testing.T) {
 	}
 }
 
+// hasty answers for the servers, but the context has ended by then.
+type hasty struct {
+	*responder.Zone
+	cancel context.CancelFunc
+}
+
+func (r *hasty) LookupSRV(ctx context.Context, name string) ([]discovery.SRV, time.Duration, error) {
+	r.cancel()
+	return r.Zone.LookupSRV(ctx, name)
+}
+
+func TestContextEndsBetweenLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.zone.Set(domain, time.Minute, w.members()...)
+		ctx, cancel := context.WithCancel(t.Context())
+		resolver := &hasty{w.zone, cancel}
+		h := w.session(func(cfg *Config) { cfg.Zone, cfg.Resolver = "rl.test", resolver })
+		if _, err := h.ask(ctx, w.key, oneToken()); !errors.Is(err, context.Canceled) || len(w.zone.Asked()) != 1 {
+			t.Errorf("%v; looked up %v", err, w.zone.Asked())
+		}
+		time.Sleep(1500 * ms)
+		h.grant()
+	})
+}
+
 func TestNoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
@@ -158,6 +185,12 @@ func TestNoServers(t *testing.T) {
 		}
 		if n := w.rounds(); n != 1 {
 			t.Errorf("100 calls looked up %d times", n)
+		}
+		for range 3 { // with each failure the time to the next refresh grows, unless one is needed
+			time.Sleep(1500 * ms)
+			if _, err := h.ask(t.Context(), w.key, oneToken()); !errors.Is(err, errNameServer) {
+				t.Fatal(err)
+			}
 		}
 		w.zone.Fail(nil)
 		w.zone.Set(domain, time.Minute, w.members()...)
@@ -207,7 +240,7 @@ func TestRefreshFallsDueWithinACall(t *testing.T) {
 				w.zone.Set(domain, time.Second, w.servers[1].Member())
 				w.servers[1].Do(nil)
 				time.Sleep(idle)
-				if d := h.grant(); d.Server() != 2000 {
+				if d := h.grant(); d.Server() != 2000 || d.Elapsed() != 0 || len(h.Servers()) != 1 {
 					t.Errorf("%v", d)
 				}
 			})
@@ -234,11 +267,20 @@ func TestDiscover(t *testing.T) {
 		if h.State, err = Discover(t.Context(), h.State, w.key); err != nil {
 			t.Errorf("servers are known: %v", err)
 		}
+		other := newKey(t, 8)
 		for range 2 {
-			h.State, err = Discover(t.Context(), h.State, newKey(t, 8))
+			h.State, err = Discover(t.Context(), h.State, other)
 			if !errors.Is(err, weir.ErrNoServers) || !errors.Is(err, errNameServer) {
 				t.Error(err)
 			}
+		}
+		before := w.rounds()
+		for range 3 { // it asks anew, however often that has failed, but not every time
+			time.Sleep(1500 * ms)
+			h.State, _ = Discover(t.Context(), h.State, other)
+		}
+		if n := w.rounds() - before; n != 3 {
+			t.Errorf("looked up %d times", n)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -241,8 +241,13 @@ func TestContextEnds(t *testing.T) {
 				if n := w.sent.Load(); n != before {
 					t.Errorf("%d datagrams were sent after the call", n-before)
 				}
+				ctx, cancel = context.WithTimeout(t.Context(), 5*ms)
+				defer cancel()
+				if _, err := h.ask(ctx, w.key, oneToken()); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
 				w.servers[0].Do(nil)
-				h.grant()
+				h.grant() // at once: the canceled one is in flight no more
 			})
 		})
 	}

@@ -82,11 +82,11 @@ func (m *machine) execute(ctx context.Context, key apikey.Key, r weir.Request) (
 // report is [Report].
 func (m *machine) report(key apikey.Key, obs []weir.Observation) error {
 	defer m.retireSockets()
-	encoded, err := weir.EncodeReport(m.cfg.Layout, obs...)
-	if err != nil {
+	if err := m.adopt(key); err != nil {
 		return err
 	}
-	if err := m.adopt(key); err != nil {
+	encoded, err := weir.EncodeReport(m.cfg.Layout, obs...)
+	if err != nil {
 		return err
 	}
 	err = m.core.Report(m.clock(), encoded)
@@ -193,7 +193,6 @@ func (m *machine) listen() {
 		case core.EventSteer:
 			m.advised(ev.Socket)
 		case core.EventMembershipChanged:
-			m.cause = nil
 			m.servers = make([]discovery.Server, len(ev.Membership))
 			for i, s := range ev.Membership {
 				m.servers[i] = discovery.Server{ID: s.ID, Addrs: s.Endpoints}

@@ -101,6 +101,30 @@ func TestSteeringBetweenSends(t *testing.T) {
 	})
 }
 
+// busyStack takes its time to bind a port of the steering range.
+type busyStack struct{ udp.Stack }
+
+func (b busyStack) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
+	if addr.Port() >= udp.FirstSteeringPort {
+		time.Sleep(15 * ms)
+	}
+	return b.Stack.Listen(addr, o)
+}
+
+// The search for a port is over before the request begins.
+func TestSteeringCostsTheRequestNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.servers[0].Do(change)
+		w.stack = busyStack{w.host}
+		h := w.session()
+		h.grant()
+		if d := h.grant(); d.Elapsed() != 0 || h.Stats().Rebinds != 1 {
+			t.Errorf("%v after %d rebinds", d, h.Stats().Rebinds)
+		}
+	})
+}
+
 // fullStack has no free port in the steering range while it is full.
 type fullStack struct {
 	udp.Stack
