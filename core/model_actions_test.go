@@ -336,12 +336,13 @@ func (w *world) rebound(t *rapid.T) {
 	w.settle(t)
 }
 
-// hold leaves sends and events unpolled for some calls, or polls a few.
+// hold leaves sends or events unpolled for some calls, or polls a few.
 func (w *world) hold(t *rapid.T) {
 	if rapid.Bool().Draw(t, "some") {
 		w.poll(t, w.tick(t), rapid.IntRange(1, 3).Draw(t, "polls"))
 	}
-	w.holds = rapid.IntRange(1, 4).Draw(t, "holds")
+	w.unsent = rapid.IntRange(0, 8).Draw(t, "unsent")
+	w.unread = rapid.IntRange(0, 8).Draw(t, "unread")
 }
 
 // wallClock sets the wall clock: it stamps datagrams, and no more.

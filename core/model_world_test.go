@@ -26,7 +26,8 @@ type world struct {
 	now     time.Duration // what the next call says, unless it says less
 	origin  time.Duration // of the monotonic clock
 	step    time.Duration // of the wall clock, so far
-	holds   int           // actions until sends and events are polled again
+	unsent  int           // actions until sends are polled again
+	unread  int           // actions until events are
 	sockets []modelSocket
 	told    modelNumbers // for failures, sockets and reports to differ
 
@@ -203,10 +204,10 @@ func (w *world) countDecided(r *modelRequest) {
 
 // settle polls what the core wants, and compares.
 func (w *world) settle(t *rapid.T) {
-	if w.holds > 0 {
-		w.holds--
-	} else {
+	if w.unsent--; w.unsent < 0 {
 		w.poll(t, w.now, 1<<20)
+	}
+	if w.unread--; w.unread < 0 {
 		w.pollEvents(t)
 	}
 	w.compareDeadline(t)
@@ -354,7 +355,7 @@ func (w *world) compareDeadline(t *rapid.T) {
 // finish lets everything end: whatever was accepted was completed once, unless
 // it was canceled or the core closed.
 func (w *world) finish(t *rapid.T) {
-	w.holds = 0
+	w.unsent, w.unread = 0, 0
 	w.settle(t)
 	w.now += 2 * w.m.plan.horizon()
 	w.hand(modelEntry{deed: deedTimer, at: w.now})

@@ -16,13 +16,18 @@ func TestQueueKeepsOrder(t *testing.T) {
 		var model []int
 		next := 0
 		t.Repeat(map[string]func(*rapid.T){
-			"push": func(*rapid.T) {
-				q.push(next)
-				model = append(model, next)
-				next++
+			"push": func(t *rapid.T) { // many, for the ring to wrap and to grow
+				for range rapid.IntRange(1, 12).Draw(t, "pushed") {
+					q.push(next)
+					model = append(model, next)
+					next++
+				}
 			},
-			"pop": func(*rapid.T) {
-				if len(model) > 0 {
+			"pop": func(t *rapid.T) {
+				for range rapid.IntRange(0, min(8, len(model))).Draw(t, "popped") {
+					if front := q.front(); *front != model[0] {
+						t.Fatalf("front %v, want that of %v", *front, model)
+					}
 					q.pop()
 					model = model[1:]
 				}
