@@ -356,6 +356,24 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// Neither is it when it took so long to open the socket.
+func TestStallBeforeTheFirstSend(t *testing.T) {
+	for span, sent := range map[time.Duration]int{60*ms - 1: 1, 60 * ms: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.silence(0)
+			w.stack = busyStack{w.host, 0, span}
+			h := w.session()
+			if _, err := h.ask(t.Context(), w.key, oneToken()); !errors.Is(err, weir.ErrTimeout) {
+				t.Error(err)
+			}
+			if n := len(w.servers[0].Log().Requests); n != sent {
+				t.Errorf("%d datagrams after %v, want %d", n, span, sent)
+			}
+		})
+	}
+}
+
 // brokenConn fails to read so often before it reads.
 type brokenStack struct {
 	udp.Stack

@@ -101,12 +101,36 @@ func TestSteeringBetweenSends(t *testing.T) {
 	})
 }
 
-// busyStack takes its time to bind a port of the steering range.
-type busyStack struct{ udp.Stack }
+// A completion delivery, which a decision waits for, leaves by the old port.
+func TestCompletionDeliveryDoesNotSteer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.silence(0)
+		w.servers[1].Do(change)
+		h := w.session()
+		h.grant() // by the younger one, at the preference deadline
+		synctest.Wait()
+		if got := ports(w.servers[0]); len(got) != 2 || got[0] != got[1] || h.Stats().Rebinds != 0 {
+			t.Errorf("asked from %v", got)
+		}
+		h.grant()
+		synctest.Wait()
+		if got := ports(w.servers[0]); len(got) != 4 || got[2] != udp.FirstSteeringPort {
+			t.Errorf("asked from %v", got)
+		}
+	})
+}
+
+// busyStack takes its time to bind ports from one on.
+type busyStack struct {
+	udp.Stack
+	from uint16
+	span time.Duration
+}
 
 func (b busyStack) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
-	if addr.Port() >= udp.FirstSteeringPort {
-		time.Sleep(15 * ms)
+	if addr.Port() >= b.from {
+		time.Sleep(b.span)
 	}
 	return b.Stack.Listen(addr, o)
 }
@@ -116,7 +140,7 @@ func TestSteeringCostsTheRequestNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.servers[0].Do(change)
-		w.stack = busyStack{w.host}
+		w.stack = busyStack{w.host, udp.FirstSteeringPort, 15 * ms}
 		h := w.session()
 		h.grant()
 		if d := h.grant(); d.Elapsed() != 0 || h.Stats().Rebinds != 1 {
