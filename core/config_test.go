@@ -54,6 +54,35 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// TestDefaults holds every number that a configuration leaves open.
+func TestDefaults(t *testing.T) {
+	got := newTestCore(t, 0, nil).cfg
+	if want := (RefreshConfig{
+		Interval: 300 * time.Second, Min: time.Second, Forced: time.Second,
+		Backoff: time.Second, BackoffMax: 60 * time.Second, Timeout: 10 * time.Second, Grace: 500 * time.Millisecond,
+	}); got.Refresh != want {
+		t.Errorf("Refresh is %+v, want %+v", got.Refresh, want)
+	}
+	if want := (Limits{Servers: 16, Addresses: 4, Endpoints: 64}); got.Limits != want {
+		t.Errorf("Limits are %+v, want %+v", got.Limits, want)
+	}
+	if got.MaxInFlight != 65536 || got.Layout != wire.Layout2 || got.Policy != policy.Default() || got.Domain != "" || got.FailFast.Timeouts != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestNewTakesTheBounds has every number at its least and at its most.
+func TestNewTakesTheBounds(t *testing.T) {
+	for _, d := range []time.Duration{time.Second, maxRefresh} {
+		newTestCore(t, 0, func(c *Config) {
+			c.Refresh = RefreshConfig{Interval: d, Min: d, Forced: d, Backoff: d, BackoffMax: d, Timeout: d, Grace: d}
+		})
+	}
+	newTestCore(t, 0, func(c *Config) { c.Refresh.Timeout, c.Refresh.Grace = 1, 1 })
+	newTestCore(t, 0, func(c *Config) { c.MaxInFlight, c.Limits = 1, Limits{1, 1, 1} })
+	newTestCore(t, 0, func(c *Config) { c.MaxInFlight, c.Limits = MaxInFlightLimit, Limits{64, 64, 256} })
+}
+
 func TestNewRefusesPolicy(t *testing.T) {
 	cfg := Config{Key: testKey(t, apikey.AuthCookie), Entropy: seeded(1), Policy: policy.Default()}
 	cfg.Policy.Replays = -1

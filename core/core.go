@@ -143,9 +143,7 @@ func (c *Core) Close(now Time) {
 	}
 	c.inFlight = 0
 	c.stopFailFast()
-	for c.sends.front() != nil {
-		c.dropSend()
-	}
+	c.sends.clear()
 	c.stopDiscovery()
 }
 

@@ -46,3 +46,24 @@ func TestFailuresToldOutOfOrder(t *testing.T) {
 		t.Errorf("%+v", events)
 	}
 }
+
+// Completion delivery happens once: what a host says of its round names no other.
+func TestFailureOfCompletionDeliveryCountsOnce(t *testing.T) {
+	c := newTestCore(t, 2, nil)
+	id, err := c.Submit(at(0), askOne())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := drainSends(c, at(0))
+	r := newResponder(t, c.cfg.Key)
+	c.HandleDatagram(at(ms(1)), 1, r.answer(t, first[0].Payload, serverID(0), reply{}))
+	if sends := drainSends(c, at(ms(1))); len(sends) != 1 || sends[0].Ref != (SendRef{Kind: SendCompletion, Request: id, Endpoint: 1}) {
+		t.Fatalf("sends %+v", sends)
+	}
+	for _, round := range []int{0, 1, 0} {
+		c.HandleSendFailure(at(ms(1)), SendRef{Kind: SendCompletion, Request: id, Round: round, Endpoint: 1}, errors.New("unreachable"))
+	}
+	if n := c.Stats().SendFailures[SendCompletion]; n != 1 {
+		t.Errorf("%d failures counted, want 1", n)
+	}
+}
