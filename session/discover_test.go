@@ -282,6 +282,10 @@ func TestDiscover(t *testing.T) {
 		if n := w.rounds() - before; n != 3 {
 			t.Errorf("looked up %d times", n)
 		}
+		time.Sleep(1500 * ms)
+		if _, err := h.ask(t.Context(), other, oneToken()); !errors.Is(err, errNameServer) || w.rounds()-before != 4 {
+			t.Errorf("a request that needs servers: %v; looked up %d times", err, w.rounds()-before)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if h.State, err = Discover(ctx, h.State, w.key); !errors.Is(err, context.Canceled) {
