@@ -20,6 +20,9 @@ func TestRestarted(t *testing.T) {
 		r := w.run(w.config(old))
 		w.want(r, NoDecision, "restarted")
 		w.says(r, "restarted", s.ID.String()+" answers, which started 10m ago; named there is "+old.ID.String(), "--server="+s.String())
+		if e := r.Servers[0].Endpoints[0]; e.Sent != DefaultProbes || e.Fan != nil {
+			t.Errorf("it goes on asking: %+v", e)
+		}
 		w.want(w.run(w.config(s)), Well) // what it advises
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/server"
 )
 
@@ -28,6 +29,9 @@ func TestWrongClock(t *testing.T) {
 					e := r.Servers[0].Endpoints[0]
 					if got := time.Duration(e.Offset); e.State != Clock || (got+off).Abs() > 2*time.Millisecond {
 						t.Errorf("%s: the server's clock is %v, want %v", e.State, got, -off)
+					}
+					if off.Abs() < time.Minute && e.Fan.Sent > 20 {
+						t.Errorf("%d stamps after the answer was there", e.Fan.Sent)
 					}
 					w.says(r, "clock", map[bool]string{true: "is " + exact(Millis(off)) + " ahead of", false: "is " + exact(Millis(off)) + " behind that of"}[off > 0])
 					w.says(r, "clock", map[bool]string{true: "clock back by", false: "clock forward by"}[off > 0])
@@ -124,6 +128,24 @@ func TestServersClock(t *testing.T) {
 		r := w.run(w.config(a, b))
 		w.want(r, Degraded, "server-clock")
 		w.says(r, "server-clock", b.ID.String(), "1h ahead of", "Set the clock of that server")
+	})
+}
+
+// Of several answers that of the shortest round trip tells the clock.
+func TestOffsetOfTheShortestTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		s := w.serve("10.0.0.1:29292")
+		n := 0
+		w.net.SetLink(func(p udp.Packet) udp.Fate {
+			if n++; n == 2 || p.From == s.Addrs[0] && n > 20 {
+				return udp.Fate{Delay: 50 * time.Millisecond} // on the way back only
+			}
+			return udp.Fate{}
+		})
+		if e := w.run(w.config(s)).Servers[0].Endpoints[0]; e.Offset != 0 {
+			t.Errorf("the clock is %v", time.Duration(e.Offset))
+		}
 	})
 }
 

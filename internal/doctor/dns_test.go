@@ -97,9 +97,21 @@ func TestSkippedRecords(t *testing.T) {
 				taken++
 			}
 		}
-		if taken != 1 || len(r.Servers) != 1 || r.Servers[0].ID != s.ID {
+		if taken != 1 || len(r.DNS.Hosts) != 3 || len(r.Servers) != 1 || r.Servers[0].ID != s.ID {
 			t.Errorf("%+v", r.DNS.Records)
 		}
+	})
+}
+
+// A server without an address is not found elsewhere under the same name.
+func TestNoAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		z := named(w.serve("10.0.0.1:29292"))
+		clear(z.hosts)
+		cfg := w.lookedUp(z)
+		cfg.Client.Zone, cfg.Client.Domain = "", "c-7.rl.test"
+		w.want(w.run(cfg), NoDecision, "dns-no-addresses")
 	})
 }
 
@@ -155,7 +167,7 @@ func TestFutureStart(t *testing.T) {
 		r := w.run(w.lookedUp(named(s)))
 		w.want(r, NoDecision, "clock")
 		w.says(r, "clock", "24h behind")
-		if r.Path != nil || !r.Servers[0].Future || r.DNS.Records[0].Taken {
+		if r.Path != nil || !r.Servers[0].Future || r.Servers[0].Oldest || r.DNS.Records[0].Taken {
 			t.Errorf("%+v %+v", r.Servers[0], r.DNS.Records[0])
 		}
 	})

@@ -152,6 +152,9 @@ func TestHorizonAboveCap(t *testing.T) {
 		r := w.run(cfg)
 		w.want(r, NoDecision, "horizon-above-cap")
 		w.says(r, "horizon-above-cap", "dedup TTL of 240 ms", "answers one of 100 ms", "--dedup-ttl-cap", "Key, clock and path are right")
+		if e := r.Servers[0].Endpoints[0]; e.Fan != nil {
+			t.Errorf("asked %d other stamps", e.Fan.Sent)
+		}
 		cfg.Client.Policy = mustPolicy(t, "unit=33ms") // what it advises
 		w.want(w.run(cfg), Well)
 	})
