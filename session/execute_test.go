@@ -348,6 +348,7 @@ func TestStall(t *testing.T) {
 				if _, err := h.ask(t.Context(), w.key, oneToken()); !errors.Is(err, weir.ErrTimeout) {
 					t.Error(err)
 				}
+				synctest.Wait()
 				if n := len(w.servers[1].Log().Requests); n != sent {
 					t.Errorf("the second server got %d datagrams, want %d", n, sent)
 				}
@@ -367,6 +368,7 @@ func TestStallBeforeTheFirstSend(t *testing.T) {
 			if _, err := h.ask(t.Context(), w.key, oneToken()); !errors.Is(err, weir.ErrTimeout) {
 				t.Error(err)
 			}
+			synctest.Wait()
 			if n := len(w.servers[0].Log().Requests); n != sent {
 				t.Errorf("%d datagrams after %v, want %d", n, span, sent)
 			}
