@@ -222,5 +222,11 @@ func TestExtremeTimes(t *testing.T) {
 		if deadline, ok := c.Deadline(); !ok || deadline != start+ms(20) {
 			t.Errorf("at %d: deadline %d %v", mono, deadline, ok)
 		}
+		if err := c.Report(Time{Mono: mono}, observations(1)); err != nil {
+			t.Fatal(err)
+		}
+		if sends := drainSends(c, Time{Mono: mono}); len(sends) != 1 || sends[0].Until <= mono && mono != math.MaxInt64 {
+			t.Errorf("at %d: a report is to be sent until %d", mono, sends[0].Until)
+		}
 	}
 }

@@ -57,11 +57,13 @@ func TestHeapOrder(t *testing.T) {
 		deadline := rapid.Map(rapid.IntRange(0, 30), func(n int) time.Duration { return time.Duration(n) })
 		pick := func(t *rapid.T) int { return rapid.IntRange(0, len(in)-1).Draw(t, "record") }
 		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				seq++
-				f := &flight{seq: seq, heapAt: notInHeap}
-				h.set(f, deadline.Draw(t, "deadline"))
-				in = append(in, f)
+			"add": func(t *rapid.T) { // many, for the heap to have several floors
+				for range rapid.IntRange(1, 16).Draw(t, "added") {
+					seq++
+					f := &flight{seq: seq, heapAt: notInHeap}
+					h.set(f, deadline.Draw(t, "deadline"))
+					in = append(in, f)
+				}
 			},
 			"move": func(t *rapid.T) {
 				if len(in) > 0 {
@@ -87,6 +89,7 @@ func TestHeapOrder(t *testing.T) {
 						t.Fatalf("record %d is not where it thinks", f.seq)
 					}
 				}
+				checkHeap(t, &h)
 				if got := h.min(); got != least {
 					t.Fatalf("min %+v, want %+v", got, least)
 				}
@@ -96,6 +99,30 @@ func TestHeapOrder(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestHeapRemoveGoesUp takes a record out of a late branch, which leaves its place
+// to one that belongs further up.
+func TestHeapRemoveGoesUp(t *testing.T) {
+	var h deadlineHeap
+	var records []*flight
+	for i, deadline := range []time.Duration{0, 10, 1, 2, 3, 11, 12, 13, 14, 4} {
+		f := &flight{seq: uint64(i), heapAt: notInHeap}
+		h.set(f, deadline)
+		records = append(records, f)
+	}
+	h.remove(records[5])
+	checkHeap(t, &h)
+}
+
+// checkHeap fails if an entry comes before the one above it.
+func checkHeap(t rapid.TB, h *deadlineHeap) {
+	t.Helper()
+	for i := 1; i < len(h.entries); i++ {
+		if h.entries[i].before(&h.entries[(i-1)/heapArity]) {
+			t.Fatalf("entry %d comes before the one above it", i)
+		}
+	}
 }
 
 // TestTableFinds compares the table with a built-in map, with identities that
