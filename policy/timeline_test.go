@@ -124,6 +124,9 @@ func TestCompileNamesTheField(t *testing.T) {
 		{"overflow of 128 bits", func(p *policy.Policy) {
 			*p = policy.Policy{Unit: math.MaxInt64, Replays: 65535, Gap: policy.Fixed(math.MaxUint32), Preference: policy.Fixed(0), FinalReceive: math.MaxUint32}
 		}, "horizon"},
+		{"overflow of 64 bits to 0", func(p *policy.Policy) {
+			*p = policy.Policy{Unit: 1 << 32, Gap: policy.Fixed(math.MaxUint32), Preference: policy.Fixed(0), FinalReceive: 1}
+		}, "horizon"},
 		{"the zero policy", func(p *policy.Policy) { *p = policy.Policy{} }, "unit"},
 	} {
 		p := policy.Default()
