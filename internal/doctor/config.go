@@ -145,8 +145,13 @@ func dial(ctx context.Context, cfg weir.Config) (Asker, error) {
 	return realClient{c}, nil
 }
 
+// nothing is a request for zero tokens.
+func nothing() weir.Request {
+	return weir.Request{Resources: []weir.Resource{weir.Bucket(bucketName, 1, time.Millisecond).Take(0)}}
+}
+
 func (c realClient) Ask(ctx context.Context) (Answer, error) {
-	d, err := c.Acquire(ctx, weir.Request{Resources: []weir.Resource{weir.Bucket(bucketName, 1, time.Millisecond).Take(0)}})
+	d, err := c.Acquire(ctx, nothing())
 	if err != nil {
 		return Answer{}, err
 	}

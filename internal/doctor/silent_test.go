@@ -64,6 +64,19 @@ func TestOneOfThreeIsDead(t *testing.T) {
 	})
 }
 
+// One is silent and the clock is wrong: what is proven comes first.
+func TestSilentBesideAWrongClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a, b := w.serve("10.0.0.1:29292"), w.serve("10.0.0.2:29292")
+		w.off = time.Minute
+		w.net.SetLink(func(p udp.Packet) udp.Fate { return udp.Fate{Drop: p.To == a.Addrs[0]} })
+		r := w.run(w.config(a, b))
+		w.want(r, NoDecision, "clock", "silent")
+		w.says(r, "silent", a.ID.String(), "Repair what is told above first")
+	})
+}
+
 // One of two servers has another key: the same from here, and the text says so.
 func TestOneHasAnotherKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -106,6 +119,9 @@ func TestOneFamily(t *testing.T) {
 				r := w.run(w.config(s))
 				w.want(r, Degraded, c.code)
 				w.says(r, c.code, v6.String())
+				if e := r.Servers[0].Endpoints[1]; c.fate.Err != nil && e.Fan != nil {
+					t.Errorf("asked %d other stamps in vain", e.Fan.Sent)
+				}
 				if e := r.Servers[0].Endpoints; e[0].State != Answers || e[1].State != c.state {
 					t.Errorf("%s and %s", e[0].State, e[1].State)
 				}

@@ -62,6 +62,15 @@ func TestAsksForNothing(t *testing.T) {
 	})
 }
 
+// The real client of the last step takes nothing either.
+func TestClientAsksForNothing(t *testing.T) {
+	for _, r := range nothing().Resources {
+		if r.Tokens != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // The modes that protect little are noted where others could listen, and nowhere
 // else.
 func TestModes(t *testing.T) {
