@@ -263,6 +263,11 @@ func TestDeadResolverIsAskedAtLeisure(t *testing.T) {
 			if s := c.Servers(); len(s) != 1 {
 				t.Errorf("servers %v", s)
 			}
+			c.mu.Lock()
+			if n := len(c.lookups); n > 1 {
+				t.Errorf("%d lookups are remembered, most of them over", n)
+			}
+			c.mu.Unlock()
 		})
 	}
 }
