@@ -490,6 +490,9 @@ func TestProbeWithoutEntropy(t *testing.T) {
 	if s := c.Stats(); s.Probes != 0 || s.Kept != 0 || !s.FailingFast {
 		t.Errorf("%+v", s)
 	}
+	if held := len(c.flights.all) - len(c.flights.free); held != 0 {
+		t.Errorf("%d records are held", held)
+	}
 	c.cfg.Entropy = seeded(4)
 	if _, sends := nextProbe(t, c); len(sends) != 1 {
 		t.Errorf("%+v", sends)
