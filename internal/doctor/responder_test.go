@@ -101,6 +101,7 @@ type zone struct {
 	hosts map[string][]netip.Addr
 	err   error // instead of everything
 	half  error // beside addresses
+	asked int   // for SRV records
 }
 
 const serviceName = "_ratelimitly._udp.c-7.rl.test"
@@ -121,6 +122,7 @@ func named(servers ...discovery.Server) *zone {
 func (z *zone) String() string { return "192.0.2.53:53" }
 
 func (z *zone) LookupSRV(ctx context.Context, name string) ([]discovery.SRV, time.Duration, error) {
+	z.asked++
 	if errors.Is(z.err, errSilent) {
 		<-ctx.Done()
 	}

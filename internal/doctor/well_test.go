@@ -12,8 +12,12 @@ func TestWell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a, b, c := w.serve("10.0.0.1:29292", "[fd00::1]:29292"), w.serve("10.0.0.2:29292"), w.serve("10.0.0.3:29292")
-		r := w.run(w.lookedUp(named(c, b, a)))
+		z := named(c, b, a)
+		r := w.run(w.lookedUp(z))
 		w.want(r, Well)
+		if z.asked != 1 {
+			t.Errorf("DNS was asked %d times", z.asked)
+		}
 		if len(r.Servers) != 3 || r.Servers[0].ID != a.ID || !r.Servers[0].Oldest || r.Servers[1].Oldest || len(r.Servers[0].Endpoints) != 2 {
 			t.Errorf("%+v", r.Servers)
 		}
