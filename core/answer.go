@@ -38,10 +38,14 @@ func (c *Core) judge(t time.Duration, f *flight, s SocketID) DatagramVerdict {
 		}
 		return DatagramUnknown
 	}
+	expired := t >= f.horizon
 	if f.phase == holding && f.decideAt <= t {
 		c.decide(t, f)
+		if expired {
+			return DatagramExpired // the record is that of no request any more
+		}
 	}
-	if t >= f.horizon {
+	if expired {
 		f.saw(DatagramExpired)
 		return DatagramExpired
 	}
