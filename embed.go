@@ -46,8 +46,9 @@ func EncodeReport(l wire.Layout, obs ...Observation) ([]wire.Observation, error)
 }
 
 // CoreError returns an error of package core as the one of this package that says
-// the same: [ErrNoServers], [ErrTooManyInFlight], [ErrClosed] or a [*ConfigError].
-// Any other is wrapped, and nil stays nil.
+// the same: [ErrNoServers], [ErrTooManyInFlight], [ErrFailFast], [ErrClosed] or a
+// [*ConfigError]. Any other is wrapped, and nil stays nil. ErrFailFast comes bare:
+// [core.Core.FailFast] has the rest.
 func CoreError(err error) error {
 	if err == nil {
 		return nil
