@@ -12,8 +12,9 @@ import (
 	"github.com/weirhq/weir/wire"
 )
 
-// margin is how long all may take beside the lookups.
-const margin = 5 * time.Second
+// slack is for the gaps between the questions of an address but those for its round
+// trip, and for a busy machine.
+const slack = 2 * time.Second
 
 // examination is one run.
 type examination struct {
@@ -26,8 +27,9 @@ type examination struct {
 	report     Report
 }
 
-// Run examines. It takes up to cfg.Lookup and five seconds, and ends early with
-// ctx, whose cause is then the error. Other errors are of the configuration
+// Run examines. It takes up to cfg.Lookup, 20 ms for each of cfg.Probes, and ten
+// seconds, or with a policy whose horizon is above one second up to fifteen. It ends
+// early with ctx, whose cause is then the error. Other errors are of the configuration
 // ([*weir.ConfigError] among them), or say why the machine's resolver or source of
 // randomness cannot be used; whatever else fails is in the report.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
@@ -39,9 +41,12 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	defer x.progress.stop()
 	begin := cfg.Now()
 	x.report.At = begin.Round(0)
-	bounded, cancel := context.WithTimeout(ctx, cfg.Lookup+margin)
+	if err := x.given(); err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, x.limit())
 	defer cancel()
-	for _, step := range []func(context.Context) error{x.given, x.find, x.probe, x.ask} {
+	for _, step := range []func(context.Context) error{x.find, x.probe, x.ask} {
 		if err := step(bounded); err != nil {
 			return nil, err
 		}
@@ -54,8 +59,15 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	return &x.report, nil
 }
 
+// limit is how long all may take. It is enough for an address on which every question
+// there is has to be waited for, and the client after it: what is cut short would look
+// like what is lost.
+func (x *examination) limit() time.Duration {
+	return x.cfg.Lookup + time.Duration(x.cfg.Probes)*plainGap + 5*patience(x.horizon) + slack + clientTime
+}
+
 // given notes what the client was given.
-func (x *examination) given(context.Context) error {
+func (x *examination) given() error {
 	c := &x.cfg.Client
 	timeline, err := c.Policy.Compile()
 	if err != nil {

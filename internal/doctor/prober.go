@@ -105,7 +105,12 @@ func (p *prober) further(ctx context.Context) error {
 }
 
 // patience is how long an answer is waited for.
-func (p *prober) patience() time.Duration { return min(max(minPatience, p.horizon), maxPatience) }
+func (p *prober) patience() time.Duration { return patience(p.horizon) }
+
+// patience is how long an answer is waited for under a policy with this horizon.
+func patience(horizon time.Duration) time.Duration {
+	return min(max(minPatience, horizon), maxPatience)
+}
 
 func times(n int, q question) []question {
 	qs := make([]question, n)
