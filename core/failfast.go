@@ -21,7 +21,8 @@ type FailFastConfig struct {
 	// half as much again is added at random. A probe asks the known servers, in
 	// the policy's rounds, how full a bucket of its own is, [ProbeBucket], and
 	// takes nothing. The first decision, of a probe or of a request that was under
-	// way, ends it. A new membership is probed at once.
+	// way, ends it. When it begins, the servers are discovered anew; a new membership
+	// is probed at once.
 	Probe time.Duration
 }
 
@@ -62,6 +63,7 @@ type failFast struct {
 
 	failing bool
 	since   time.Duration
+	calm    time.Duration // from then on what trips it may have been a moment, and is probed at once
 	next    time.Duration // the next probe, while failing
 	probe   *flight       // undecided, or nil
 
@@ -94,6 +96,7 @@ func (c *Core) learn(t time.Duration, f *flight) {
 		ff.row = 0
 		if ff.failing {
 			ff.failing, ff.settled = false, c.seq
+			ff.calm = t + c.cfg.FailFast.Probe
 			c.events.push(pendingEvent{kind: EventRecovered})
 		}
 	case TimedOut:
@@ -104,9 +107,13 @@ func (c *Core) learn(t time.Duration, f *flight) {
 		ff.row++
 		if !ff.failing && ff.row >= c.cfg.FailFast.Timeouts {
 			ff.failing, ff.since = true, t
-			ff.next = t + c.discovery.jittered(c.cfg.FailFast.Probe)
+			ff.next = t
+			if t < ff.calm {
+				ff.next = t + c.discovery.jittered(c.cfg.FailFast.Probe)
+			}
 			c.stats.FailFastTrips++
 			c.events.push(pendingEvent{kind: EventFailingFast})
+			c.forceDiscovery(t) // they may all have been replaced
 		}
 	}
 }
