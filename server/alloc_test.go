@@ -29,7 +29,7 @@ func TestDatagramPathDoesNotAllocate(t *testing.T) {
 	const runs = 1000
 	for _, auth := range allModes {
 		key := newKey(t, auth, 7)
-		w := newWorker(t, newFakeClock(), workerRules(), Tenant{Keys: []apikey.Key{key}})
+		w := newWorker(t, newFakeClock(), workerRules(), Tenant{Keys: []apikey.Key{key}, MaxRate: maxMaxRate})
 		c := newClient(t, key)
 		labeled := checkout(1)
 		labeled.Label = "api/v1\n"

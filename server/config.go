@@ -110,6 +110,10 @@ type Tenant struct {
 	// NoPacing makes guards that trip shed plainly: they pass while the estimate is below
 	// their threshold, and nobody is let in while it is not (docs/pacing.md).
 	NoPacing bool
+	// MaxRate is how many datagrams a second the tenant may send, from 1 to 10^9: in any
+	// span of t seconds at most MaxRate * (t + 1) authentic ones are taken in, be they
+	// requests, repeats or reports. The others are dropped. 0 is no bound.
+	MaxRate int
 	// InsecureAuth allows keys in none or cookie mode on addresses that other machines
 	// can reach. In none mode whoever reaches the port can forge, in cookie mode
 	// whoever sees one datagram.

@@ -19,10 +19,12 @@ type directory map[uint64]*tenant
 // tenant is one tenant as the configuration has it, with the state that outlives the
 // configuration.
 type tenant struct {
-	name  string
-	keys  []*wire.Credential // newest first
-	mute  bool               // the newest key's quotas let no request be answered
-	state *tenantState
+	name string
+	keys []*wire.Credential // newest first
+	mute bool               // the newest key's quotas let no request be answered
+	// maxRate is how many authentic datagrams a second the tenant may send; 0: any number.
+	maxRate int
+	state   *tenantState
 }
 
 // open authenticates a datagram by any of the tenant's keys. It returns the PDU and
@@ -48,6 +50,7 @@ type tenantState struct {
 	engine *limiter.Engine
 	gone   bool // the tenant was removed; a worker may still hold its state
 
+	gate   rateGate
 	counts tenantCounts
 	labels labelTable
 }
@@ -166,7 +169,7 @@ func (r *registry) set(now limiter.Time, tenants []Tenant) (change, error) {
 }
 
 func newTenant(t *Tenant) (*tenant, error) {
-	made := &tenant{name: t.Name, mute: t.Keys[0].Quotas().DedupTTL == 0}
+	made := &tenant{name: t.Name, mute: t.Keys[0].Quotas().DedupTTL == 0, maxRate: t.MaxRate}
 	for _, k := range t.Keys {
 		c, err := wire.NewCredential(k)
 		if err != nil {

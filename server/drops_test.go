@@ -48,6 +48,7 @@ func drops(w *worker) string { return fmt.Sprint(dropCounts(w)) }
 type dropBench struct {
 	*worker
 	clock             *fakeClock
+	tenants           []Tenant
 	aes, cookie, none *client
 }
 
@@ -57,12 +58,25 @@ func newDropBench(t *testing.T) *dropBench {
 	rules := workerRules()
 	rules.answerBytes = 1024
 	b := &dropBench{clock: newFakeClock()}
-	b.worker = newWorker(t, b.clock, rules, Tenant{Keys: keys[:1]}, Tenant{Keys: keys[1:2]}, Tenant{Keys: keys[2:]})
+	b.tenants = []Tenant{{Keys: keys[:1]}, {Keys: keys[1:2]}, {Keys: keys[2:]}}
+	b.worker = newWorker(t, b.clock, rules, b.tenants...)
 	b.aes, b.cookie, b.none = newClient(t, keys[0]), newClient(t, keys[1]), newClient(t, keys[2])
 	for _, c := range []*client{b.aes, b.cookie, b.none} {
 		c.header.Timestamp = b.clock.Now().Wall
 	}
 	return b
+}
+
+// limit gives every tenant a max_rate.
+func (b *dropBench) limit(t *testing.T, rate int) {
+	t.Helper()
+	tenants := slices.Clone(b.tenants)
+	for i := range tenants {
+		tenants[i].MaxRate = rate
+	}
+	if _, err := b.registry.set(b.clock.Now(), tenants); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // answered hands in a datagram that must be answered.
@@ -102,6 +116,27 @@ func TestEveryDrop(t *testing.T) {
 		{"auth", "wrong tag", func(_ *testing.T, b *dropBench) []byte { return patched(b.aes, 56, 0xff, 0xff) }},
 		{"auth", "another identity", func(_ *testing.T, b *dropBench) []byte { return patched(b.aes, 12, 0xff) }},
 		{"auth", "another timestamp", func(_ *testing.T, b *dropBench) []byte { return patched(b.aes, 28, 0xff) }},
+		{"max_rate", "a second request", func(t *testing.T, b *dropBench) []byte {
+			b.limit(t, 1)
+			b.answered(t, plain(b.aes))
+			b.aes.next()
+			return plain(b.aes)
+		}},
+		{"max_rate", "a repeat", func(t *testing.T, b *dropBench) []byte {
+			b.limit(t, 1)
+			b.answered(t, plain(b.aes))
+			return plain(b.aes)
+		}},
+		{"max_rate", "a report", func(t *testing.T, b *dropBench) []byte {
+			b.limit(t, 1)
+			b.answered(t, plain(b.aes))
+			return b.aes.report(observation(1))
+		}},
+		{"max_rate", "noise in an authentic envelope", func(t *testing.T, b *dropBench) []byte {
+			b.limit(t, 1)
+			b.answered(t, plain(b.none))
+			return plain(b.none)[:44]
+		}},
 		{"mgmt", "flag in none mode", func(_ *testing.T, b *dropBench) []byte { return patched(b.none, 37, 1) }},
 		{"mgmt", "sealed flag", func(_ *testing.T, b *dropBench) []byte {
 			b.aes.header.Mgmt = 1

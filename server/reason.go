@@ -11,6 +11,7 @@ const (
 	dropUnknownKey               // no tenant has the key ID
 	dropMode                     // authenticated in a mode that none of the tenant's keys has
 	dropAuth                     // not authentic under any of the tenant's keys
+	dropMaxRate                  // more datagrams a second than the tenant may send
 	dropMgmt                     // the tenant management flag is set
 	dropMalformed                // PDU malformed
 	dropKind                     // a PDU that only servers send
@@ -26,6 +27,7 @@ var reasonNames = [reasonCount]string{
 	dropUnknownKey: "unknown_key",
 	dropMode:       "mode",
 	dropAuth:       "auth",
+	dropMaxRate:    "max_rate",
 	dropMgmt:       "mgmt",
 	dropMalformed:  "malformed",
 	dropKind:       "kind",

@@ -63,6 +63,9 @@ func checkTenants(tenants []Tenant, exposed netip.AddrPort) *tenantError {
 		if !validEstimator(t.Estimator) {
 			return &tenantError{i, -1, "the estimator is none of " + estimatorNames}
 		}
+		if t.MaxRate < 0 || t.MaxRate > maxMaxRate {
+			return &tenantError{i, -1, fmt.Sprintf("the maximum rate %d is not from 1 to %d datagrams a second, or 0 for none", t.MaxRate, maxMaxRate)}
+		}
 	}
 	return nil
 }

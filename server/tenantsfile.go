@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -90,6 +91,7 @@ func (d *fileDecoder) tenant(n *yaml.Node) error {
 			t.NoPacing = !on
 			return err
 		}},
+		{Name: "max_rate", Decode: func(n *yaml.Node) (err error) { t.MaxRate, err = maxRate(n); return err }},
 		{Name: "insecure_auth", Decode: func(n *yaml.Node) (err error) { t.InsecureAuth, err = yamlfile.Bool(n, "insecure_auth"); return err }},
 		{Name: "legacy_keys", Decode: func(n *yaml.Node) (err error) { legacy, err = yamlfile.Bool(n, "legacy_keys"); return err }},
 	})
@@ -143,6 +145,19 @@ func onOff(n *yaml.Node, what string) (bool, error) {
 		return false, yamlfile.At(n, "%s must be on or off", what)
 	}
 	return on, nil
+}
+
+// maxRate reads a number of datagrams a second.
+func maxRate(n *yaml.Node) (int, error) {
+	text, err := yamlfile.Text(n, "max_rate")
+	if err != nil {
+		return 0, err
+	}
+	rate, err := strconv.Atoi(text)
+	if err != nil || rate < 1 || rate > maxMaxRate {
+		return 0, yamlfile.At(n, "max_rate must be a number of datagrams a second from 1 to %d; leave it out for no bound", maxMaxRate)
+	}
+	return rate, nil
 }
 
 func estimator(n *yaml.Node) (limiter.Estimator, error) {

@@ -34,7 +34,7 @@ type worker struct {
 }
 
 // handle takes one datagram through: size, envelope, tenant, mode and authentication,
-// management flag, PDU, engine. It returns the answer, which is valid until the next
+// rate, management flag, PDU, engine. It returns the answer, which is valid until the next
 // call, or nothing. Whatever is not authenticated, fresh, well formed and within its
 // quotas gets no answer, and is counted.
 func (w *worker) handle(now limiter.Time, from netip.AddrPort, datagram []byte) []byte {
@@ -62,6 +62,9 @@ func (w *worker) handle(now limiter.Time, from netip.AddrPort, datagram []byte) 
 	}
 	if key > 0 {
 		t.state.counts.oldKey(now)
+	}
+	if t.maxRate > 0 && !t.state.gate.admit(now, t.maxRate) {
+		return w.drop(t, dropMaxRate)
 	}
 	if e.Header.Mgmt != 0 {
 		return w.drop(t, dropMgmt)
