@@ -93,6 +93,7 @@ func New(cfg Config) (*Core, error) {
 		sealer:     sealer,
 		members:    &snapshot{},
 		discovery:  newDiscoverer(&cfg, random),
+		failFast:   failFast{calm: -maxMono},
 	}, nil
 }
 

@@ -18,11 +18,13 @@ type FailFastConfig struct {
 	Timeouts int
 	// Probe is the time between two probes while failing fast, 1 s or the policy's
 	// horizon, if that is longer; not below the horizon and at most a year. Up to
-	// half as much again is added at random. A probe asks the known servers, in
-	// the policy's rounds, how full a bucket of its own is, [ProbeBucket], and
-	// takes nothing. The first decision, of a probe or of a request that was under
-	// way, ends it. When it begins, the servers are discovered anew; a new membership
-	// is probed at once.
+	// half as much again is added at random. The first comes at once, unless the
+	// last outage ended less than Probe before: requests that were under way
+	// together time out together, and a moment without answers is not to cost much
+	// more than itself. A probe asks the known servers, in the policy's rounds, how
+	// full a bucket of its own is, [ProbeBucket], and takes nothing. The first
+	// decision, of a probe or of a request that was under way, ends it. When it
+	// begins, the servers are discovered anew; a new membership is probed at once.
 	Probe time.Duration
 }
 

@@ -13,6 +13,7 @@ func TestProbeDecidedAfterItsHorizon(t *testing.T) {
 		if err := c.SetMembership(at(begin), testServers(2)); err != nil {
 			t.Fatal(err)
 		}
+		c.failFast.calm = maxMono // there is no probe yet
 		timeOut(t, c, begin)
 		drainEvents(c)
 		d, sends := nextProbe(t, c)

@@ -16,9 +16,12 @@ import (
 	"github.com/weirhq/weir/wire"
 )
 
-// setFailFast takes the setting "fail-fast TIMEOUTS [PROBE]" of a transcript.
+// setFailFast takes the setting "fail-fast TIMEOUTS [PROBE] [again]" of a transcript.
 func (tr *trace) setFailFast(args []string) (err error) {
 	cfg := &tr.cfg.FailFast
+	if last := len(args) - 1; args[last] == "again" {
+		tr.again, args = true, args[:last]
+	}
 	if cfg.Timeouts, err = strconv.Atoi(args[0]); err != nil || len(args) == 1 {
 		return err
 	}
@@ -86,6 +89,7 @@ func TestProbesByDefault(t *testing.T) {
 			cfg.Policy.Unit = unit
 			cfg.FailFast.Timeouts = 1
 		})
+		c.failFast.calm = maxMono
 		timeOut(t, c, 0)
 		now := c.mono
 		next, ok := c.Deadline()
@@ -111,7 +115,8 @@ func timeOut(t *testing.T, c *Core, d time.Duration) {
 	}
 }
 
-// failing returns a core that fails fast since 60 ms, by the first timeout.
+// failing returns a core that fails fast since 60 ms, by the first timeout, soon
+// after another outage.
 func failing(t *testing.T, servers int, change func(*Config)) *Core {
 	t.Helper()
 	c := newTestCore(t, servers, func(cfg *Config) {
@@ -120,6 +125,7 @@ func failing(t *testing.T, servers int, change func(*Config)) *Core {
 			change(cfg)
 		}
 	})
+	c.failFast.calm = maxMono
 	timeOut(t, c, 0)
 	drainEvents(c)
 	if s, ok := c.FailFast(); !ok || s.Since != at(ms(60)).Mono || s.Timeouts != 1 || s.Elapsed != ms(60) || s.Seen.Servers != servers {
@@ -193,6 +199,7 @@ func TestProbe(t *testing.T) {
 // A bound on requests in flight is not one on probes, nor the other way round.
 func TestProbesTakeNoPlace(t *testing.T) {
 	c := newTestCore(t, 1, func(cfg *Config) { cfg.MaxInFlight, cfg.FailFast.Timeouts = 1, 1 })
+	c.failFast.calm = maxMono
 	timeOut(t, c, 0)
 	d, sends := nextProbe(t, c)
 	r := newResponder(t, c.cfg.Key)
@@ -427,6 +434,7 @@ func TestRecoveryByARequest(t *testing.T) {
 	c := newTestCore(t, 1, func(cfg *Config) {
 		cfg.FailFast = FailFastConfig{Timeouts: 1, Probe: ms(60)}
 	})
+	c.failFast.calm = maxMono
 	if _, err := c.Submit(at(0), askOne()); err != nil {
 		t.Fatal(err)
 	}

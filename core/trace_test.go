@@ -54,6 +54,7 @@ type trace struct {
 	hold      bool          // sends are polled only where the script says so
 	unread    bool          // events are polled only where the script says so
 	wall      time.Duration // how far the wall clock was stepped
+	again     bool          // an outage has just ended: the first probe of the next has to wait
 }
 
 // traced is a request of the script, and what must hold for it in every script.
@@ -145,6 +146,9 @@ func (tr *trace) set(name string, args []string) (err error) {
 func (tr *trace) start() (err error) {
 	if tr.core, err = New(tr.cfg); err != nil {
 		return err
+	}
+	if tr.again {
+		tr.core.failFast.calm = maxMono
 	}
 	tr.responder = newResponder(tr.t, tr.cfg.Key)
 	if len(tr.servers) > 0 {
