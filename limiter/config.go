@@ -41,6 +41,10 @@ type Config struct {
 	// tracker's TTL if that is less; 0 = 900.
 	Probe uint32
 
+	// Shadow answers rejected requests with numbers that pass, as far as a threshold of 0 lets them.
+	// Everything else, verdicts too, is as without it: a rejection consumes nothing.
+	Shadow bool
+
 	// Seed keys the hashes of all tables. Draw it anew for every engine from a cryptographic source
 	// and keep it secret: who knows it can make tables slow.
 	Seed [16]byte

@@ -19,6 +19,7 @@ type Engine struct {
 	paced    []uint32 // pacers of the request's guards
 	refused  uint64
 	dropped  uint64
+	shadowed uint64
 }
 
 // New returns an engine without state. The error names the field of a configuration that cannot be.
@@ -65,7 +66,8 @@ func (e *Engine) set(c Config) {
 	e.answers.resize(c.AnswerBytes, e.now)
 }
 
-// Decide decides a request, or answers a repeat of one as the first was answered. The header and
+// Decide decides a request, or answers a repeat of one as the first was answered, also if Config.Shadow
+// has changed since. The header and
 // the request are authentic and stay unchanged during the call. The answer is put into ans, whose
 // slices are reused; on a drop it is empty. A decision about known state does not allocate, given
 // room in ans.
@@ -100,6 +102,9 @@ func (e *Engine) Decide(now Time, h *wire.Header, v *wire.RequestView, ans *wire
 		return DropFloor
 	}
 	granted := e.decide(v, ans)
+	if !granted && e.config.Shadow && pass(v, ans) {
+		e.shadowed++
+	}
 	id.reply = e.answers.put(e.now, id.until, granted, ans)
 	e.dedup.remember(&id, hash, e.fresh())
 	if granted {

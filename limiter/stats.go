@@ -17,6 +17,7 @@ type Stats struct {
 	Degraded      uint64 // identities forgotten before their time, for want of room
 	AnswersLost   uint64 // answers forgotten within their TTL, for want of room
 	RefusedBlocks uint64 // resource blocks rejected because no bucket had room
+	Shadowed      uint64 // rejections that were answered so that they pass
 	Trips         uint64 // how often guards began to drain
 	DroppedBlocks uint64 // report blocks dropped because no tracker had room
 	Floor         uint64 // Unix ms: unknown datagrams with timestamps up to it are dropped
@@ -44,6 +45,7 @@ func (e *Engine) Stats() Stats {
 		RefusedBlocks: e.refused,
 		Trips:         t.trips,
 		DroppedBlocks: e.dropped,
+		Shadowed:      e.shadowed,
 		Floor:         d.floor,
 		Latest:        d.latest,
 		Memory: int(unsafe.Sizeof(*e)) + b.pool.memory() + b.index.memory() + b.mem.memory() +

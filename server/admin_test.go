@@ -178,7 +178,7 @@ func TestMetrics(t *testing.T) {
 		`weir_dropped_report_blocks_total{` + shop + `} 0`,
 		`weir_refused_resource_blocks_total{` + shop + `} 1`,
 		`weir_old_key_uses_total{` + shop + `} 1`,
-		`weir_tenant_info{auth="aes",key_id="7",keys="2",` + shop + `} 1`,
+		`weir_tenant_info{auth="aes",key_id="7",keys="2",mode="enforce",` + shop + `} 1`,
 		`weir_server_info{server_id="` + s.ID().String() + `"} 1`,
 		`weir_answer_duration_seconds_count 5`,
 		`weir_tenants 1`, `weir_ready 1`, `weir_tenants_file_good 1`,

@@ -110,6 +110,11 @@ type Tenant struct {
 	// NoPacing makes guards that trip shed plainly: they pass while the estimate is below
 	// their threshold, and nobody is let in while it is not (docs/pacing.md).
 	NoPacing bool
+	// Shadow makes the tenant's limits advice (`mode: shadow`): requests are evaluated and
+	// counted, and consume what they would if it were enforced, but the answer to a
+	// rejected one passes: no deficit, latencies below their thresholds. Nothing passes a
+	// threshold of 0.
+	Shadow bool
 	// MaxRate is how many datagrams a second the tenant may send, from 1 to 10^9: in any
 	// span of t seconds at most MaxRate * (t + 1) authentic ones are taken in, be they
 	// requests, repeats or reports. The others are dropped. 0 is no bound.

@@ -24,6 +24,7 @@ type tenant struct {
 	mute bool               // the newest key's quotas let no request be answered
 	// maxRate is how many authentic datagrams a second the tenant may send; 0: any number.
 	maxRate int
+	shadow  bool // rejections are answered so that they pass
 	state   *tenantState
 }
 
@@ -41,6 +42,14 @@ func (t *tenant) open(e *wire.Envelope, scratch *wire.Scratch) (pdu []byte, key 
 		}
 	}
 	return nil, 0, failure
+}
+
+// mode returns the tenant's mode by name.
+func (t *tenant) mode() string {
+	if t.shadow {
+		return modeShadow
+	}
+	return modeEnforce
 }
 
 // tenantState is what belongs to a key ID, whatever its tenant is called and by which
@@ -169,7 +178,7 @@ func (r *registry) set(now limiter.Time, tenants []Tenant) (change, error) {
 }
 
 func newTenant(t *Tenant) (*tenant, error) {
-	made := &tenant{name: t.Name, mute: t.Keys[0].Quotas().DedupTTL == 0, maxRate: t.MaxRate}
+	made := &tenant{name: t.Name, mute: t.Keys[0].Quotas().DedupTTL == 0, maxRate: t.MaxRate, shadow: t.Shadow}
 	for _, k := range t.Keys {
 		c, err := wire.NewCredential(k)
 		if err != nil {
@@ -215,6 +224,7 @@ func (r *registry) engineConfig(t *Tenant) limiter.Config {
 		AnswerBytes:       r.rules.answerBytes,
 		Estimator:         t.Estimator,
 		Pacing:            !t.NoPacing,
+		Shadow:            t.Shadow,
 	}
 }
 

@@ -48,7 +48,8 @@ var (
 	descFileGood  = desc("tenants_file_good", "0 when the tenants file was refused at the last attempt, so that older tenants are in force.")
 	descErrors    = desc("socket_errors_total", "Errors of UDP sockets, by operation: read or write.", "operation")
 	descLatency   = desc("answer_duration_seconds", "Time from a datagram read to its answer handed to the system.")
-	descTenant    = desc("tenant_info", "1, with a tenant's key ID, the authentication mode of its newest key and how many keys it has.", "tenant", "key_id", "auth", "keys")
+	descTenant    = desc("tenant_info", "1, with a tenant's key ID, the authentication mode of its newest key, how many keys it has, and its mode: enforce or shadow.", "tenant", "key_id", "auth", "keys", "mode")
+	descShadowed  = desc("shadowed_rejections_total", "Requests rejected, and answered so that they pass because the tenant's mode was shadow.", "tenant")
 	descDecisions = desc("decisions_total", "Requests answered, by outcome: granted or rejected, and repeats of such.", "tenant", "outcome")
 	descLabels    = desc("label_decisions_total", "Requests with a metrics label answered, by label and outcome; labels over the quota count as overflow.", "tenant", "label", "outcome")
 	descReports   = desc("reports_total", "Latency reports taken in.", "tenant")
@@ -72,7 +73,7 @@ var (
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBuild, descServer, descStart, descReady, descTenants, descReloads, descFileGood, descErrors, descLatency,
-		descTenant, descDecisions, descLabels, descReports, descDropped, descBlocks, descRefused, descBuckets, descTrackers,
+		descTenant, descShadowed, descDecisions, descLabels, descReports, descDropped, descBlocks, descRefused, descBuckets, descTrackers,
 		descPacing, descTrips, descIDs, descAnswers, descDegraded, descFloor, descMemory, descOldKey, descOldKeyAt,
 	} {
 		ch <- d
@@ -112,7 +113,7 @@ func (c *collector) server(e emitter) {
 
 func collectTenant(e emitter, id uint64, t *tenant) {
 	s := t.state
-	e.gauge(descTenant, 1, t.name, fmt.Sprint(id), t.keys[0].Auth().String(), fmt.Sprint(len(t.keys)))
+	e.gauge(descTenant, 1, t.name, fmt.Sprint(id), t.keys[0].Auth().String(), fmt.Sprint(len(t.keys)), t.mode())
 	for r := range reasonCount {
 		if !r.tenantless() {
 			e.counter(descDropped, s.counts.dropped[r].Load(), t.name, r.String())
@@ -147,6 +148,7 @@ func collectEngine(e emitter, name string, st limiter.Stats) {
 	e.gauge(descTrackers, float64(st.Trackers), name)
 	e.gauge(descPacing, float64(st.Pacing), name)
 	e.counter(descTrips, st.Trips, name)
+	e.counter(descShadowed, st.Shadowed, name)
 	e.gauge(descIDs, float64(st.Identities), name)
 	e.gauge(descAnswers, float64(st.Answers), name)
 	e.counter(descDegraded, st.Degraded, name)

@@ -13,6 +13,12 @@ import (
 	"github.com/weirhq/weir/limiter"
 )
 
+// The modes of a tenant, in its file and in metrics.
+const (
+	modeEnforce = "enforce"
+	modeShadow  = "shadow"
+)
+
 // fileRules are what a tenants file is read by, besides itself.
 type fileRules struct {
 	legacyKeys bool
@@ -91,6 +97,7 @@ func (d *fileDecoder) tenant(n *yaml.Node) error {
 			t.NoPacing = !on
 			return err
 		}},
+		{Name: "mode", Decode: func(n *yaml.Node) (err error) { t.Shadow, err = shadow(n); return err }},
 		{Name: "max_rate", Decode: func(n *yaml.Node) (err error) { t.MaxRate, err = maxRate(n); return err }},
 		{Name: "insecure_auth", Decode: func(n *yaml.Node) (err error) { t.InsecureAuth, err = yamlfile.Bool(n, "insecure_auth"); return err }},
 		{Name: "legacy_keys", Decode: func(n *yaml.Node) (err error) { legacy, err = yamlfile.Bool(n, "legacy_keys"); return err }},
@@ -145,6 +152,17 @@ func onOff(n *yaml.Node, what string) (bool, error) {
 		return false, yamlfile.At(n, "%s must be on or off", what)
 	}
 	return on, nil
+}
+
+// shadow reads a tenant's mode.
+func shadow(n *yaml.Node) (bool, error) {
+	switch text, _ := yamlfile.Text(n, "mode"); text {
+	case modeShadow:
+		return true, nil
+	case modeEnforce:
+		return false, nil
+	}
+	return false, yamlfile.At(n, "mode must be %s or %s", modeEnforce, modeShadow)
 }
 
 // maxRate reads a number of datagrams a second.

@@ -44,6 +44,9 @@ func show(tenants []Tenant) string {
 		if t.NoPacing {
 			b.WriteString(" pacing=off")
 		}
+		if t.Shadow {
+			b.WriteString(" mode=shadow")
+		}
 		if t.MaxRate > 0 {
 			fmt.Fprintf(&b, " max_rate=%d", t.MaxRate)
 		}
@@ -65,6 +68,8 @@ func TestTenantsFile(t *testing.T) {
 		{"pacing off", "tenants: [{key: {aes7}, pacing: off}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false pacing=off\n"},
 		{"pacing false", "tenants: [{key: {aes7}, pacing: false}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false pacing=off\n"},
 		{"pacing on", "tenants: [{key: {aes7}, pacing: on}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false\n"},
+		{"shadow", "tenants: [{key: {aes7}, mode: shadow}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false mode=shadow\n"},
+		{"enforce", "tenants: [{key: {aes7}, mode: enforce}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false\n"},
 		{"max_rate", "tenants: [{key: {aes7}, max_rate: 1000000000}]", fileRules{}, "7 [rl-aes(key_id=7)] p50 insecure=false max_rate=1000000000\n"},
 		{
 			"all fields", "tenants:\n  - keys:\n      - {aes7}\n      - {aes7b}\n    name: shop\n    estimator: p99\n    insecure_auth: true\n    legacy_keys: false\n",
@@ -116,16 +121,18 @@ func TestTenantsFileErrors(t *testing.T) {
 		{"bad UTF-8", "tenants: []\n# \xff\n", fileRules{}, "2:3: not YAML: invalid leading UTF-8 octet (value: 255)"},
 		{"alias of nothing", "tenants:\n  - key: *{aes7}\n", fileRules{}, "2:10: not YAML: an alias has no anchor"},
 		{"unknown field", "tenants: []\nmode: shadow\n", fileRules{}, "2:1: the file has no field of this name; it has tenants"},
-		{"unknown tenant field", "tenants:\n  - key: {aes7}\n    max_rates: 5\n", fileRules{}, "3:5: a tenant has no field of this name; it has key, keys, name, estimator, pacing, max_rate, insecure_auth, legacy_keys"},
-		{"a key for a field", "tenants:\n  - {{aes7}: x}\n", fileRules{}, "2:6: a tenant has no field of this name; it has key, keys, name, estimator, pacing, max_rate, insecure_auth, legacy_keys"},
+		{"unknown tenant field", "tenants:\n  - key: {aes7}\n    max_rates: 5\n", fileRules{}, "3:5: a tenant has no field of this name; it has key, keys, name, estimator, pacing, mode, max_rate, insecure_auth, legacy_keys"},
+		{"a key for a field", "tenants:\n  - {{aes7}: x}\n", fileRules{}, "2:6: a tenant has no field of this name; it has key, keys, name, estimator, pacing, mode, max_rate, insecure_auth, legacy_keys"},
 		{"pacing by half", "tenants:\n  - key: {aes7}\n    pacing: half\n", fileRules{}, "3:13: pacing must be on or off"},
+		{"mode", "tenants:\n  - key: {aes7}\n    mode: Shadow\n", fileRules{}, "3:11: mode must be enforce or shadow"},
+		{"no mode", "tenants:\n  - key: {aes7}\n    mode:\n", fileRules{}, "3:10: mode must be enforce or shadow"},
 		{"max_rate of 0", "tenants:\n  - key: {aes7}\n    max_rate: 0\n", fileRules{}, "3:15: max_rate must be a number of datagrams a second from 1 to 1000000000; leave it out for no bound"},
 		{"max_rate too high", "tenants:\n  - key: {aes7}\n    max_rate: 1000000001\n", fileRules{}, "3:15: max_rate must be "},
 		{"max_rate with a unit", "tenants:\n  - key: {aes7}\n    max_rate: 5k\n", fileRules{}, "3:15: max_rate must be "},
 		{"max_rate a list", "tenants:\n  - key: {aes7}\n    max_rate: [5]\n", fileRules{}, "3:15: `max_rate` must be a text"},
 		{"field twice", "tenants:\n  - key: {aes7}\n    name: a\n    name: b\n", fileRules{}, "4:5: the field `name` is there twice"},
 		{"tenants no list", "tenants: {key: {aes7}}\n", fileRules{}, "1:10: `tenants` must be a list"},
-		{"tenant no mapping", "tenants:\n  - {aes7}\n", fileRules{}, "2:5: a tenant must be a mapping with the fields key, keys, name, estimator, pacing, max_rate, insecure_auth, legacy_keys"},
+		{"tenant no mapping", "tenants:\n  - {aes7}\n", fileRules{}, "2:5: a tenant must be a mapping with the fields key, keys, name, estimator, pacing, mode, max_rate, insecure_auth, legacy_keys"},
 		{"no key", "tenants:\n  - name: shop\n", fileRules{}, "2:5: the tenant has no key; give it `key`, or `keys` with the newest first"},
 		{"no keys", "tenants:\n  - keys: []\n", fileRules{}, "2:5: the tenant has no key; give it `key`, or `keys` with the newest first"},
 		{"key and keys", "tenants:\n  - keys: [{aes7}]\n    key: {aes7b}\n", fileRules{}, "2:5: the tenant has both `key` and `keys`; name all in `keys`, newest first"},

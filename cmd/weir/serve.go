@@ -41,6 +41,7 @@ func (*serveCmd) Help() string {
         keys: [rl-aes1..., rl-aes1...]  # rotation: newest first, one key ID
         estimator: p90
         pacing: off                # on by default: a guard that trips paces
+        mode: shadow               # evaluate and count, let everything pass
         max_rate: 20000            # datagrams a second; any number by default
       - name: lab
         key: rl-none1...
