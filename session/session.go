@@ -68,6 +68,7 @@ func newState(cfg Config, clock func() core.Time, entropy io.Reader) (State, err
 	if cfg.Stack == nil {
 		cfg.Stack = udp.Host()
 	}
+	cfg.Servers = cloneServers(cfg.Servers)
 	m := &machine{cfg: cfg, clock: clock, entropy: entropy, resolver: cfg.Resolver}
 	m.out.Payload = make([]byte, 0, wire.MaxDatagram)
 	return State{m: m, view: new(view)}, nil

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/weirhq/weir"
 	"github.com/weirhq/weir/apikey"
@@ -49,11 +50,15 @@ func (s State) Servers() []discovery.Server {
 	if s.view == nil {
 		return nil
 	}
-	servers := make([]discovery.Server, len(s.view.servers))
-	for i, known := range s.view.servers {
-		servers[i] = discovery.Server{ID: known.ID, Addrs: append(known.Addrs[:0:0], known.Addrs...)}
+	return cloneServers(s.view.servers)
+}
+
+func cloneServers(servers []discovery.Server) []discovery.Server {
+	clone := make([]discovery.Server, len(servers))
+	for i, s := range servers {
+		clone[i] = discovery.Server{ID: s.ID, Addrs: slices.Clone(s.Addrs)}
 	}
-	return servers
+	return clone
 }
 
 // A machine's turn is the number of the state that may be used next. While a call

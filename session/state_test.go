@@ -2,7 +2,9 @@ package session
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"net/netip"
 	"reflect"
 	"sync"
 	"testing"
@@ -168,6 +170,29 @@ func TestCloseWithoutACall(t *testing.T) {
 	if _, err := Discover(t.Context(), s, newKey(t, 7)); !errors.Is(err, weir.ErrClosed) {
 		t.Error(err)
 	}
+}
+
+// What a session was made of is its own: the caller may use the servers' memory again.
+func TestServersAreCopied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		origin := time.Now()
+		members := w.members()
+		s, err := newState(Config{Servers: members, Stack: w.stack}, func() core.Time {
+			return core.Time{Mono: time.Since(origin), Wall: today.UnixMilli()}
+		}, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members[0].ID, members[0].Addrs[0] = 1, netip.MustParseAddrPort("10.9.9.9:1")
+		s, d, err := Execute(t.Context(), s, w.key, oneToken())
+		if err != nil || d.Server() != 1000 {
+			t.Errorf("%v, %v", d, err)
+		}
+		if _, err := Close(s); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // New finds what is wrong with a configuration under any key.
