@@ -229,12 +229,14 @@ func (c *Client) handle(ev *core.Event, ob *outbox) {
 // drive is the timer's goroutine.
 func (c *Client) drive() {
 	defer c.timer.Stop()
+	a := newAhead()
 	for {
 		select {
 		case <-c.timer.C:
 		case <-c.ctx.Done():
 			return
 		}
+		c.readAhead(a)
 		ob := c.getOutbox()
 		c.mu.Lock()
 		now := c.clock()

@@ -198,6 +198,13 @@ func (c *stubbornConn) Read(ds []udp.Datagram) (int, error) {
 	return c.Conn.Read(ds)
 }
 
+func (c *stubbornConn) ReadAhead(ds []udp.Datagram) int {
+	if c.always {
+		return 0
+	}
+	return c.Conn.ReadAhead(ds)
+}
+
 func (c *stubbornConn) Close() error {
 	c.closed.Store(true)
 	return c.Conn.Close()

@@ -133,10 +133,7 @@ const (
 // closed. Other errors (an ICMP message, no memory) pass.
 func (c *Client) read(s *socket) {
 	defer c.forget(s)
-	ds := make([]udp.Datagram, readBatch)
-	for i := range ds {
-		ds[i].Buf = make([]byte, readSpace)
-	}
+	ds := newDatagrams()
 	for failed := 0; ; {
 		n, err := s.conn.Read(ds)
 		if n > 0 {
@@ -157,6 +154,15 @@ func (c *Client) read(s *socket) {
 			return
 		}
 	}
+}
+
+// newDatagrams returns the space that a reader reads into.
+func newDatagrams() []udp.Datagram {
+	ds := make([]udp.Datagram, readBatch)
+	for i := range ds {
+		ds[i].Buf = make([]byte, readSpace)
+	}
+	return ds
 }
 
 // receive hands in datagrams, for which their reader has joined a group of the

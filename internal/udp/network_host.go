@@ -138,6 +138,11 @@ func (c *networkConn) Read(ds []Datagram) (int, error) {
 	if c.late() {
 		return 0, fmt.Errorf("udp: read %v: %w", c.local, os.ErrDeadlineExceeded)
 	}
+	return c.take(ds), nil
+}
+
+// take is called with the network locked.
+func (c *networkConn) take(ds []Datagram) int {
 	n := min(len(ds), len(c.queue))
 	for i := range n {
 		d, q := &ds[i], &c.queue[i]
@@ -145,7 +150,13 @@ func (c *networkConn) Read(ds []Datagram) (int, error) {
 		d.Peer, d.Local = q.Peer, q.Local
 	}
 	c.queue = slices.Delete(c.queue, 0, n)
-	return n, nil
+	return n
+}
+
+func (c *networkConn) ReadAhead(ds []Datagram) int {
+	c.host.net.mu.Lock()
+	defer c.host.net.mu.Unlock()
+	return c.take(ds)
 }
 
 func (c *networkConn) Write(ds []Datagram) (int, error) {

@@ -11,6 +11,7 @@ import (
 type socket struct {
 	conn  *net.UDPConn
 	out   *writer
+	ahead ahead
 	local netip.AddrPort
 	asked bool // reads carry a control message with the address asked
 }
@@ -85,6 +86,8 @@ func (s *socket) writeOne(d *Datagram) error {
 	}
 	return s.out.write(d.Payload(), from, d.Peer)
 }
+
+func (s *socket) ReadAhead(ds []Datagram) int { return s.ahead.read(s.conn, ds) }
 
 func (s *socket) LocalAddr() netip.AddrPort { return s.local }
 

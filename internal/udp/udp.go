@@ -53,6 +53,13 @@ type Conn interface {
 	// buffer one byte longer than the largest good datagram shows it.
 	Read(ds []Datagram) (int, error)
 
+	// ReadAhead reads into ds what is there and returns how many datagrams that
+	// is, without waiting, and while another goroutine waits in Read: that one
+	// may have been woken by a datagram and have no processor yet. Peer and
+	// Local are not set. It is 0 if nothing is there, where the system cannot do
+	// that (Windows), and after Close.
+	ReadAhead(ds []Datagram) int
+
 	// Write sends ds in order, N bytes from Buf to Peer each, from Local if
 	// that is a valid address. It stops at the first datagram that could not
 	// be sent and returns how many went before it, and why it did not. The
