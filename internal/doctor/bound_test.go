@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"crypto/rand"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/internal/udp"
+	"github.com/weirhq/weir/server"
 )
 
 // However little time the lookups get, what comes after them has enough: what was
@@ -39,4 +41,30 @@ func TestTimeForEverything(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A legacy key may allow a horizon of many seconds, which a client then takes.
+func TestTimeForALongHorizon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		quotas := apikey.DefaultQuotas()
+		quotas.DedupTTL = 20_000
+		var err error
+		if w.key, err = apikey.NewLegacy(apikey.AuthAES, 7, quotas, rand.Reader); err != nil {
+			t.Fatal(err)
+		}
+		roomy := func(cfg *server.Config) { cfg.DedupTTLCap = 20 * time.Second }
+		a, b := w.serveWith(roomy, "10.0.0.1:29292"), w.serveWith(roomy, "10.0.0.2:29292")
+		w.net.SetLink(func(p udp.Packet) udp.Fate { return udp.Fate{Drop: p.To == a.Addrs[0]} })
+		cfg := w.config(a, b)
+		cfg.Lookup, cfg.Client.Policy = time.Millisecond, mustPolicy(t, "strict-oldest unit=5s")
+		r, err := Run(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.want(r, Degraded, "silent-server", "oldest-missing")
+		if r.Path.Asked != 1 || r.Path.Decided != 1 {
+			t.Errorf("%+v", r.Path)
+		}
+	})
 }

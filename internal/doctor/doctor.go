@@ -28,10 +28,10 @@ type examination struct {
 }
 
 // Run examines. It takes up to cfg.Lookup, 20 ms for each of cfg.Probes, and ten
-// seconds, or with a policy whose horizon is above one second up to fifteen. It ends
-// early with ctx, whose cause is then the error. Other errors are of the configuration
-// ([*weir.ConfigError] among them), or say why the machine's resolver or source of
-// randomness cannot be used; whatever else fails is in the report.
+// seconds or, if that is more, thirteen beside the policy's horizon, of which at most
+// thirty count. It ends early with ctx, whose cause is then the error. Other errors are
+// of the configuration ([*weir.ConfigError] among them), or say why the machine's
+// resolver or source of randomness cannot be used; whatever else fails is in the report.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	cfg, err := cfg.fill()
 	if err != nil {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 // there is has to be waited for, and the client after it: what is cut short would look
 // like what is lost.
 func (x *examination) limit() time.Duration {
-	return x.cfg.Lookup + time.Duration(x.cfg.Probes)*plainGap + 5*patience(x.horizon) + slack + clientTime
+	return x.cfg.Lookup + time.Duration(x.cfg.Probes)*plainGap + 5*patience(x.horizon) + slack + x.clientTime()
 }
 
 // given notes what the client was given.

@@ -10,11 +10,18 @@ import (
 	"github.com/weirhq/weir/ident"
 )
 
-// How often a client is asked, and how long it may take in all.
+// How often a client is asked, how long it may take in all, and how much of its
+// policy's horizon the first time may take, if that is more.
 const (
 	acquires   = 5
 	clientTime = 3 * time.Second
+	maxHorizon = 30 * time.Second
 )
+
+// clientTime is how long the client may take: one request takes up to its horizon.
+func (x *examination) clientTime() time.Duration {
+	return max(clientTime, min(x.horizon, maxHorizon)+time.Second)
+}
 
 // ask asks as a client would: through discovery, with its policy, all servers at
 // once.
@@ -25,8 +32,9 @@ func (x *examination) ask(ctx context.Context) error {
 	x.progress.now("asking as a client")
 	p := new(Path)
 	x.report.Path = p
-	ctx, cancel := context.WithTimeout(ctx, clientTime)
+	ctx, cancel := context.WithTimeout(ctx, x.clientTime())
 	defer cancel()
+	begin := x.cfg.Now()
 	cfg := x.cfg.Client
 	if x.memo != nil {
 		cfg.Resolver = x.memo
@@ -38,6 +46,9 @@ func (x *examination) ask(ctx context.Context) error {
 	}
 	defer client.Close()
 	for range acquires {
+		if p.Asked > 0 && x.cfg.Now().Sub(begin) >= clientTime {
+			break
+		}
 		a, err := client.Ask(ctx)
 		if err != nil && ctx.Err() != nil && p.Asked > 0 {
 			break // there was no time for this one
