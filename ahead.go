@@ -20,7 +20,8 @@ const aheadBatches = 64
 // has, while timers go off on time elsewhere.
 func (c *Client) readAhead(a *ahead) {
 	c.mu.Lock()
-	if len(c.calls) > 0 { // else nobody waits for an answer
+	_, probing := c.core.FailFast()
+	if len(c.calls) > 0 || probing { // else nobody waits for an answer
 		for _, s := range c.sockets {
 			a.sockets = append(a.sockets, s)
 		}
