@@ -107,20 +107,35 @@ func (s *stage) atomic(ctx context.Context) error {
 	return nil
 }
 
-// guard is the fourth act: a guard trips on reported latency and recovers.
+// guard is the fourth act: a guard trips on reported latency and recovers. A guard that
+// has tripped is paced (docs/pacing.md): once what was inside has come out, the server
+// forgets the slow samples and lets one in now and then. So recovery is waited for.
 func (s *stage) guard(ctx context.Context) error {
+	guards := []weir.Guard{inventory.Below(allowed)}
 	request := take(1, stock)
-	request.Guards = []weir.Guard{inventory.Below(allowed)}
+	request.Guards = guards
 	var granted [3]bool
 	var estimates [3]time.Duration
 	for i, took := range []time.Duration{fast, slow, fast} {
+		recovery := i == 2
+		if recovery {
+			if _, err := s.untilGranted(ctx, weir.Request{Guards: guards}); err != nil {
+				return err
+			}
+		}
 		if err := s.report(ctx, took); err != nil {
 			return err
 		}
-		d, err := s.ask(ctx, i+1, request)
+		ask := s.client.Acquire
+		if recovery {
+			ask = s.untilGranted
+		}
+		begun := time.Now()
+		d, err := ask(ctx, request)
 		if err != nil {
 			return err
 		}
+		s.tell(Asked{N: i + 1, By: s.nameOf(d.Server()), Decision: d, Took: time.Since(begun)})
 		granted[i], estimates[i] = d.Granted(), d.Guards()[0].Latency
 	}
 	used, err := s.read(ctx, stock)
@@ -136,8 +151,22 @@ func (s *stage) guard(ctx context.Context) error {
 	return nil
 }
 
+// untilGranted asks until the request is granted.
+func (s *stage) untilGranted(ctx context.Context, r weir.Request) (weir.Decision, error) {
+	for {
+		d, err := s.client.Acquire(ctx, r)
+		if err != nil || d.Granted() {
+			return d, err
+		}
+		if err := s.pause(ctx, poll); err != nil {
+			return d, err
+		}
+	}
+}
+
 // report says as many times as the tracker has samples how long the work took,
-// and waits until the servers have taken it in: nothing answers a report.
+// and waits until the servers have taken it in: nothing answers a report. It looks at
+// the estimate through a guard that never trips, because a paced one shows another.
 func (s *stage) report(ctx context.Context, took time.Duration) error {
 	observations := make([]weir.Observation, samples)
 	for i := range observations {
@@ -148,7 +177,7 @@ func (s *stage) report(ctx context.Context, took time.Duration) error {
 	}
 	s.tell(Reported{Reports: samples, Latency: took})
 	for {
-		d, err := s.client.Acquire(ctx, weir.Request{Guards: []weir.Guard{inventory.Below(allowed)}})
+		d, err := s.client.Acquire(ctx, weir.Request{Guards: []weir.Guard{inventory.Below(window)}})
 		if err != nil {
 			return err
 		}

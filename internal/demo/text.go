@@ -33,8 +33,9 @@ func (t *Text) Tell(e Event) {
 	switch e := e.(type) {
 	case Opening:
 		t.system = e.System
-		t.line("Weir answers one question before work starts: may it? Here it is at work, for %d seconds.", int(e.Expected.Seconds()))
-		t.line("Two r-servers, DNS and a client run on loopback, and leave nothing behind. Ctrl-C ends it.")
+		t.line("Weir answers one question before work starts: may it? Here it is at work,")
+		t.line("for %d seconds. Two r-servers, DNS and a client run on loopback, and leave", int(e.Expected.Seconds()))
+		t.line("nothing behind. Ctrl-C ends it.")
 	case ActBegins:
 		t.begin(e.Act)
 	case KeyMade:
@@ -44,7 +45,7 @@ func (t *Text) Tell(e Event) {
 	case OldestIs:
 		t.line("            %s is the oldest, by its ID: its answer is preferred", e.Name)
 	case Found:
-		t.line("  client    found %d servers in %v, by SRV records at %s", e.Servers, round(e.Took), e.Service)
+		t.line("  client    found %d servers in %v, at %s", e.Servers, round(e.Took), e.Service)
 	case Asked:
 		t.asked(e)
 	case Read:
@@ -88,12 +89,14 @@ var headings = map[Act][]string{
 	ActTokens: {"Ask before you work", "The bucket checkout holds 5 tokens a minute, and each question takes one."},
 	ActAtomic: {
 		"Several limits, decided as one",
-		"Alice may use 3 a minute, everybody together 100. Each question takes 2 of both, or nothing.",
+		"Alice may use 3 a minute, everybody together 100. Each question takes 2",
+		"of both, or nothing.",
 	},
 	ActGuard: {
 		"A latency guard",
-		"Whoever works on the inventory reports how long it took. While the median is 100 ms or more,",
-		"nobody is let in, and no token is taken.",
+		"Whoever works on the inventory reports how long it took. At a median of",
+		"100 ms or more nobody is let in, and no token is taken. Then one now and",
+		"then, to see whether it is fast again.",
 	},
 	ActFailover: {
 		"Kill the oldest server under load",
@@ -165,8 +168,9 @@ func (t *Text) checked(c Check) {
 func (t *Text) underLoad(e Event) {
 	switch e := e.(type) {
 	case LoadBegins:
-		t.line("  Each question goes to both servers. The oldest one's answer counts, after %v the other's;", e.Wait)
-		t.line("  without any, the client asks again, for up to %v. %d callers ask, each up to %d times a second.", round(e.Horizon), e.Callers, int(time.Second/e.Every))
+		t.line("  Each question goes to both servers. The oldest one's answer counts, after")
+		t.line("  %v the other's; without any, the client asks again, for up to %v.", e.Wait, round(e.Horizon))
+		t.line("  %d callers ask, each up to %d times a second.", e.Callers, int(time.Second/e.Every))
 		t.line("")
 		t.line("   time  servers              decisions  failed  by A  by B     median  99%% below")
 	case LoadRow:
@@ -180,7 +184,7 @@ func (t *Text) underLoad(e Event) {
 		}
 		t.line("         -- server %s, process %d, is dead (%s) while they ask", e.Name, e.PID, how)
 	case Removed:
-		t.line("         -- its record is taken out of DNS, as a health check or an operator would do")
+		t.line("         -- its record is taken out of DNS, as an operator would do")
 	case Dropped:
 		t.line("         -- the client knows %v later (the TTL is 1 s here, 5 s by default)", round(e.Took))
 	}
