@@ -87,7 +87,7 @@ func pause(d *Decision, before int) time.Duration {
 		case r.NoRoom():
 			longest = max(longest, grown(firstPause, mostPause, before))
 		default:
-			freed := float64(b.window) * float64(r.Deficit) / float64(b.limit)
+			freed := min(float64(b.window)*float64(r.Deficit)/float64(b.limit), float64(b.window))
 			longest = max(longest, grown(time.Duration(freed), b.window, before))
 		}
 	}

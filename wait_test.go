@@ -197,6 +197,7 @@ func TestPauses(t *testing.T) {
 		"covered":               {[]ResourceResult{lacks(minute, 60, 0), lacks(checkout, 1, 1)}, nil, []time.Duration{10 * ms}},
 		"quick":                 {[]ResourceResult{lacks(Bucket("quick", 1e6, s), 1, 1)}, nil, []time.Duration{ms, 1500 * time.Microsecond}},
 		"longest":               {[]ResourceResult{lacks(most, math.MaxUint16, math.MaxUint16)}, nil, []time.Duration{math.MaxUint32 * ms, math.MaxUint32 * ms}},
+		"more than was asked":   {[]ResourceResult{lacks(Bucket("one", 1, math.MaxUint32*ms), 1, math.MaxUint16)}, nil, []time.Duration{math.MaxUint32 * ms}},
 		"guard":                 {nil, []GuardResult{failed(10 * s)}, []time.Duration{50 * ms, 75 * ms}},
 		"guard of short memory": {nil, []GuardResult{failed(80 * ms)}, []time.Duration{10 * ms, 15 * ms}},
 		"guard of none":         {nil, []GuardResult{failed(0)}, []time.Duration{ms}},
