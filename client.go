@@ -30,7 +30,7 @@ import (
 type Client struct {
 	platform
 	resolver     discovery.Resolver
-	logger       *slog.Logger
+	logger       *slog.Logger // nil: no log
 	layout       wire.Layout
 	socketBuffer int
 
@@ -45,6 +45,7 @@ type Client struct {
 	opened    core.SocketID             // the last one's ID
 	lookups   map[core.LookupID]context.CancelFunc
 	discovery discoveryState
+	journal   journal
 	counts    counts
 
 	outboxes, spares, reports sync.Pool // of *outbox, *call, *report
@@ -118,9 +119,6 @@ func newClient(cfg Config, p platform) (*Client, error) {
 		sockets:      make(map[core.SocketID]*socket),
 		lookups:      make(map[core.LookupID]context.CancelFunc),
 		discovery:    newDiscoveryState(),
-	}
-	if c.logger == nil {
-		c.logger = slog.New(slog.DiscardHandler)
 	}
 	now := c.clock()
 	if coreConfig.Domain == "" {
@@ -215,14 +213,14 @@ func (c *Client) handle(ev *core.Event, ob *outbox) {
 		c.startSteering(ev.Socket)
 	case core.EventMembershipChanged:
 		c.discovery.succeeded()
-		ob.logMembership(c.logger, ev)
+		c.logMembership(ev)
 	case core.EventDiscoveryFailed:
 		c.discovery.failed(ev.Err)
-		ob.logFailure(c.logger, ev)
+		c.logFailure(ev)
 	case core.EventFailingFast:
-		c.logFailingFast(ob)
+		c.logFailingFast()
 	case core.EventRecovered:
-		c.logRecovered(ob)
+		c.logRecovered()
 	}
 }
 

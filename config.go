@@ -59,7 +59,10 @@ type Config struct {
 	// kernel gives it up.
 	SocketBuffer int
 	// Logger gets what happens to discovery and sockets; nil means no log. It is
-	// never given a secret, and nothing for a request.
+	// never given a secret, and nothing for a request. It is called in a goroutine
+	// of its own, for one line at a time: one that blocks holds up Close and further
+	// lines, which are dropped when many wait, and nothing else. It must not call
+	// Close.
 	Logger *slog.Logger
 }
 

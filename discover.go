@@ -105,14 +105,14 @@ func (c *Client) startLookup(l core.Lookup) {
 // lookUp asks the resolver and hands in the answer.
 func (c *Client) lookUp(ctx context.Context, l core.Lookup) {
 	answer := LookUp(ctx, c.resolver, l)
-	if answer.Partial != nil {
-		c.logger.LogAttrs(ctx, slog.LevelDebug, "weir: one family of a server's addresses was not found out; those known stay",
-			slog.String("host", l.Name), slog.Any("error", answer.Partial))
-	}
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
 	delete(c.lookups, l.ID)
+	if answer.Partial != nil {
+		c.log(slog.LevelDebug, "weir: one family of a server's addresses was not found out; those known stay",
+			slog.String("host", l.Name), slog.Any("error", answer.Partial))
+	}
 	answer.HandTo(c.core, now)
 	c.settle(now, ob)
 	c.mu.Unlock()

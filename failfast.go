@@ -1,9 +1,7 @@
 package weir
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/weirhq/weir/core"
@@ -42,20 +40,4 @@ func (c *Client) failedFast(now core.Time) error {
 		Timeouts: s.Timeouts,
 		Last:     &TimeoutError{Elapsed: s.Elapsed, Seen: s.Seen},
 	}
-}
-
-// logFailingFast is called with the lock held.
-func (c *Client) logFailingFast(ob *outbox) {
-	s, still := c.core.FailFast()
-	if !still {
-		return // a decision of the same instant has ended it
-	}
-	ob.later = append(ob.later, func() {
-		c.logger.LogAttrs(context.Background(), slog.LevelWarn, "weir: no server answers; requests fail fast until one does",
-			slog.Int("timeouts", s.Timeouts), slog.Int("servers", s.Seen.Servers), slog.Int("addresses", s.Seen.Endpoints))
-	})
-}
-
-func (c *Client) logRecovered(ob *outbox) {
-	ob.later = append(ob.later, func() { c.logger.Info("weir: a server answers again; requests are sent") })
 }

@@ -1,9 +1,7 @@
 package weir
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/weirhq/weir/core"
@@ -12,14 +10,14 @@ import (
 )
 
 // outbox holds what is to be done without the client's lock: datagrams to write,
-// callers to wake after that, sockets that are let go of, lines to log.
+// callers to wake after that, sockets that are let go of.
 type outbox struct {
 	datagrams []udp.Datagram
 	posts     []post // of the datagrams, index by index
 	failed    []failure
 	wake      []*call
 	hangUp    []*socket // to close in any case
-	later     []func()
+	retired   []*socket // that are no link's any more
 
 	// What the core writes into.
 	send  core.Send
@@ -71,13 +69,13 @@ func (c *Client) flush(ob *outbox) {
 		for _, s := range ob.hangUp {
 			s.conn.Close()
 		}
-		for _, f := range ob.later {
-			f()
+		for _, s := range ob.retired {
+			s.release()
 		}
 		clear(ob.wake)
 		clear(ob.hangUp)
-		clear(ob.later)
-		ob.wake, ob.hangUp, ob.later = ob.wake[:0], ob.hangUp[:0], ob.later[:0]
+		clear(ob.retired)
+		ob.wake, ob.hangUp, ob.retired = ob.wake[:0], ob.hangUp[:0], ob.retired[:0]
 		if len(ob.failed) == 0 {
 			break
 		}
@@ -125,26 +123,4 @@ func (ob *outbox) write(clock func() core.Time) {
 		ob.posts[i] = post{}
 	}
 	ob.posts = ob.posts[:0]
-}
-
-func (ob *outbox) logMembership(l *slog.Logger, ev *core.Event) {
-	servers, d := ev.Membership, ev.Discovered
-	ob.later = append(ob.later, func() {
-		l.LogAttrs(context.Background(), slog.LevelInfo, "weir: servers known",
-			slog.Int("servers", len(servers)), slog.Int("addresses", d.Endpoints), skipped(d.Skipped))
-	})
-}
-
-func (ob *outbox) logFailure(l *slog.Logger, ev *core.Event) {
-	err, d := ev.Err, ev.Discovered
-	ob.later = append(ob.later, func() {
-		l.LogAttrs(context.Background(), slog.LevelWarn, "weir: discovery failed; what was known stays",
-			slog.Any("error", err), slog.Int("servers", d.Servers), skipped(d.Skipped))
-	})
-}
-
-func skipped(s core.Skipped) slog.Attr {
-	return slog.Group("skipped",
-		slog.Uint64("targets", s.Targets), slog.Uint64("future", s.Future), slog.Uint64("failed", s.Failed),
-		slog.Uint64("addresses", s.Addresses), slog.Uint64("excess", s.Excess))
 }

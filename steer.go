@@ -35,15 +35,13 @@ func (c *Client) steer(f family, old *socket) {
 	case err != nil:
 		c.counts.steeringFailures++
 		c.core.Rebound(now, old.id, old.id)
-		ob.later = append(ob.later, func() {
-			c.logger.Warn("weir: a server advised another source port, and none could be had; the old one stays", slog.Any("error", err))
-		})
+		c.log(slog.LevelWarn, "weir: a server advised another source port, and none could be had; the old one stays", slog.Any("error", err))
 	default:
 		c.counts.rebinds++
 		s := c.adopt(conn)
 		c.links[f].current = s
 		c.core.Rebound(now, old.id, s.id)
-		ob.later = append(ob.later, old.release)
+		ob.retired = append(ob.retired, old)
 	}
 	c.settle(now, ob)
 	c.mu.Unlock()
