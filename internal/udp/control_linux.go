@@ -2,18 +2,16 @@ package udp
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// canAskAddr says whether the system tells which local address a datagram was
-// sent to, and lets one be chosen for a datagram sent.
-const canAskAddr = true
-
-// controlSpace holds one IP_PKTINFO or IPV6_PKTINFO message with room to spare.
-const controlSpace = 64
+// controlSpace holds all the messages that [askControl] may have switched on: an
+// IPV6_PKTINFO of 40 bytes, a timestamp of 32 and a counter of 24.
+const controlSpace = 128
 
 const (
 	headerLen = int(unsafe.Sizeof(unix.Cmsghdr{}))
@@ -22,38 +20,72 @@ const (
 	infoLen6  = unix.SizeofInet6Pktinfo                // address [16], ifindex u32
 )
 
-// askAddr switches the control message on.
-func askAddr(v4 bool) func(fd uintptr) error {
-	return func(fd uintptr) error {
-		if v4 {
-			return unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-		}
-		return unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
-	}
+// asked are the control messages that a socket's datagrams carry.
+type asked struct {
+	addr  bool // the local address
+	stamp bool // when they were received
+	drops bool // how many were lost before
 }
 
-// askedAddr finds the address asked in the control messages b that the kernel
-// gave, or returns the zero Addr: always an address that an answer can leave
-// from. The standard parser allocates a slice for every datagram; this one does
-// not.
-func askedAddr(b []byte) netip.Addr {
+func (a asked) any() bool { return a != asked{} }
+
+// askControl switches on the control messages that the options ask for. What the
+// system cannot tell remains unknown, except the address: an answer from another one
+// than that asked is lost.
+func askControl(fd uintptr, local netip.Addr, o Options) (a asked, err error) {
+	s := int(fd)
+	if o.AskedAddr && local.IsUnspecified() {
+		if local.Is4() {
+			err = unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+		} else {
+			err = unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
+		}
+		if err != nil {
+			return a, fmt.Errorf("ask for the local address of datagrams: %w", err)
+		}
+		a.addr = true
+	}
+	if o.Received {
+		a.stamp = unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) == nil
+	}
+	if o.CountDrops {
+		a.drops = unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) == nil
+	}
+	return a, nil
+}
+
+// control is what the kernel told beside a datagram.
+type control struct {
+	local    netip.Addr // always an address that an answer can leave from, or the zero Addr
+	received int64      // Unix ns, 0 if it was not told
+	drops    uint32     // datagrams that the socket has lost so far, modulo 2^32
+	counted  bool       // drops was told; the kernel leaves it out while it is 0
+}
+
+// readControl reads the control messages b that the kernel gave. The standard parser
+// allocates a slice for every datagram; this one does not.
+func readControl(b []byte) (c control) {
 	for len(b) >= headerLen {
 		size, level, kind := messageHeader(b)
 		if size < headerLen || size > len(b) {
-			return netip.Addr{}
+			return c
 		}
 		info := b[headerLen:size]
 		switch {
 		case level == unix.IPPROTO_IP && kind == unix.IP_PKTINFO && len(info) >= infoLen4:
-			return netip.AddrFrom4([4]byte(info[4:8]))
+			c.local = netip.AddrFrom4([4]byte(info[4:8]))
 		case level == unix.IPPROTO_IPV6 && kind == unix.IPV6_PKTINFO && len(info) >= infoLen6:
 			if a := netip.AddrFrom16([16]byte(info[:16])); !a.IsMulticast() {
-				return a
+				c.local = a
 			}
+		case level == unix.SOL_SOCKET && kind == unix.SCM_TIMESTAMPNS && len(info) >= 2*wordLen:
+			c.received = int64(word(info))*1e9 + int64(word(info[wordLen:]))
+		case level == unix.SOL_SOCKET && kind == unix.SO_RXQ_OVFL && len(info) >= 4:
+			c.drops, c.counted = binary.NativeEndian.Uint32(info), true
 		}
 		b = b[min(aligned(size), len(b)):]
 	}
-	return netip.Addr{}
+	return c
 }
 
 // appendSource appends to b the control message that makes a datagram leave
@@ -75,16 +107,19 @@ func appendSource(b []byte, a netip.Addr) []byte {
 }
 
 func messageHeader(b []byte) (size int, level, kind int32) {
-	var length uint64
-	if wordLen == 8 {
-		length = binary.NativeEndian.Uint64(b)
-	} else {
-		length = uint64(binary.NativeEndian.Uint32(b))
-	}
+	length := word(b)
 	if length > uint64(len(b)) {
 		return -1, 0, 0
 	}
 	return int(length), int32(binary.NativeEndian.Uint32(b[wordLen:])), int32(binary.NativeEndian.Uint32(b[wordLen+4:]))
+}
+
+// word reads a size_t, or a half of a timespec.
+func word(b []byte) uint64 {
+	if wordLen == 8 {
+		return binary.NativeEndian.Uint64(b)
+	}
+	return uint64(binary.NativeEndian.Uint32(b))
 }
 
 func appendHeader(b []byte, size int, level, kind uint32) []byte {

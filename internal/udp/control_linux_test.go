@@ -1,13 +1,58 @@
 package udp
 
 import (
+	"encoding/binary"
+	"math"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-func TestAskedAddr(t *testing.T) {
+// What the kernel tells beside an address is found before and behind it.
+func TestControlTellsTimeAndDrops(t *testing.T) {
+	stamp := appendHeader(nil, headerLen+2*wordLen, unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS)
+	for _, part := range []uint64{1_800_000_000, 123_456_789} {
+		stamp = binary.NativeEndian.AppendUint64(stamp, part)
+	}
+	drops := appendHeader(nil, headerLen+4, unix.SOL_SOCKET, unix.SO_RXQ_OVFL)
+	drops = append(binary.NativeEndian.AppendUint32(drops, 77), 0, 0, 0, 0)
+	addr := appendSource(nil, netip.MustParseAddr("192.0.2.7"))
+	addr = append(addr, make([]byte, aligned(len(addr))-len(addr))...)
+	if wordLen != 8 {
+		t.Skip("the messages of this test are those of 64-bit systems")
+	}
+	want := control{netip.MustParseAddr("192.0.2.7"), 1_800_000_000_123_456_789, 77, true}
+	for _, b := range [][]byte{slices.Concat(addr, stamp, drops), slices.Concat(drops, stamp, addr)} {
+		if got := readControl(b); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	for _, b := range [][]byte{stamp[:len(stamp)-1], drops[:headerLen+3]} {
+		if got := readControl(b); got != (control{}) {
+			t.Errorf("cut: %+v", got)
+		}
+	}
+}
+
+// The kernel's counter has 32 bits, and datagrams may tell it out of order.
+func TestDropCounter(t *testing.T) {
+	var c dropCounter
+	total := uint64(0)
+	for _, s := range []struct{ told, more uint32 }{{5, 5}, {5, 0}, {9, 4}, {7, 0}, {10, 1}} {
+		c.saw(s.told)
+		if total += uint64(s.more); c.total.Load() != total {
+			t.Errorf("told %d: %d, want %d", s.told, c.total.Load(), total)
+		}
+	}
+	c = dropCounter{last: math.MaxUint32 - 1}
+	if c.saw(3); c.total.Load() != 5 {
+		t.Errorf("over the end: %d, want 5", c.total.Load())
+	}
+}
+
+func TestControlTellsTheAddress(t *testing.T) {
 	v4, v6 := netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")
 	other := appendHeader(nil, headerLen+4, unix.SOL_SOCKET, unix.SO_TIMESTAMP)
 	other = append(other, make([]byte, aligned(headerLen+4)-headerLen)...)
@@ -26,17 +71,17 @@ func TestAskedAddr(t *testing.T) {
 		"info too short":  {appendHeader(nil, headerLen, unix.IPPROTO_IPV6, unix.IPV6_PKTINFO), netip.Addr{}},
 		"size huge":       {append([]byte{255, 255, 255, 255, 255, 255, 255, 255}, make([]byte, 40)...), netip.Addr{}},
 	} {
-		if got := askedAddr(tt.b); got != tt.want {
+		if got := readControl(tt.b).local; got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 }
 
-func FuzzAskedAddr(f *testing.F) {
+func FuzzControl(f *testing.F) {
 	f.Add(appendSource(nil, netip.MustParseAddr("192.0.2.7")))
 	f.Add(appendSource(nil, netip.MustParseAddr("2001:db8::7")))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if a := askedAddr(b); a.IsMulticast() && a.Is6() {
+		if a := readControl(b).local; a.IsMulticast() && a.Is6() {
 			t.Errorf("%v cannot be a source", a)
 		}
 	})

@@ -4,13 +4,21 @@ package udp
 
 import "net/netip"
 
-const (
-	canAskAddr   = false
-	controlSpace = 0
-)
+const controlSpace = 0
 
-func askAddr(bool) func(uintptr) error { return func(uintptr) error { return nil } }
+type asked struct{ addr bool }
 
-func askedAddr([]byte) netip.Addr { return netip.Addr{} }
+func (a asked) any() bool { return false }
+
+func askControl(uintptr, netip.Addr, Options) (asked, error) { return asked{}, nil }
+
+type control struct {
+	local    netip.Addr
+	received int64
+	drops    uint32
+	counted  bool
+}
+
+func readControl([]byte) control { return control{} }
 
 func appendSource(b []byte, _ netip.Addr) []byte { return b }

@@ -11,12 +11,22 @@ import (
 	"github.com/weirhq/weir/internal/udp"
 )
 
-// twins are this machine's stack and its twin in memory.
+// twins are this machine's stack, the same with a system call for each datagram, and
+// their twin in memory.
 func twins() map[string]udp.Stack {
 	return map[string]udp.Stack{
 		"host":   udp.Host(),
+		"single": single{udp.Host()},
 		"memory": udp.NewNetwork().Host(netip.MustParseAddr("127.0.0.1")),
 	}
+}
+
+// single opens sockets that move one datagram a system call.
+type single struct{ udp.Stack }
+
+func (s single) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
+	o.NoBatch = true
+	return s.Stack.Listen(addr, o)
 }
 
 func readInto(c udp.Conn) error {

@@ -20,7 +20,7 @@ func (host) Listen(addr netip.AddrPort, o Options) (Conn, error) {
 	}
 	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		return control(raw, func(fd uintptr) error {
+		return onDescriptor(raw, func(fd uintptr) error {
 			deaf(fd)
 			return exclusive(fd)
 		})
@@ -59,8 +59,8 @@ func boundAddr(c *net.UDPConn, asked netip.AddrPort) netip.AddrPort {
 	return asked
 }
 
-// control runs f on the descriptor behind raw.
-func control(raw syscall.RawConn, f func(fd uintptr) error) error {
+// onDescriptor runs f on the descriptor behind raw.
+func onDescriptor(raw syscall.RawConn, f func(fd uintptr) error) error {
 	var inner error
 	err := raw.Control(func(fd uintptr) { inner = f(fd) })
 	return errors.Join(err, inner)

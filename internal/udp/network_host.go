@@ -26,7 +26,7 @@ const queueLength = 4096
 // steering range, as on Linux.
 const firstEphemeral = 32768
 
-// Listen implements [Stack]. [Options.AskedAddr] is always on, buffer sizes
+// Listen implements [Stack]. All that options ask for is always on, buffer sizes
 // mean nothing.
 func (h *NetworkHost) Listen(addr netip.AddrPort, _ Options) (Conn, error) {
 	h.net.mu.Lock()
@@ -113,6 +113,7 @@ type networkConn struct {
 	local   netip.AddrPort
 	arrived sync.Cond // on the network's lock
 	queue   []Datagram
+	dropped uint64
 	closed  bool
 	until   time.Time   // the read deadline; zero means none
 	alarm   *time.Timer // wakes who waits then
@@ -120,9 +121,10 @@ type networkConn struct {
 
 func (c *networkConn) enqueue(from netip.AddrPort, local netip.Addr, payload []byte) {
 	if len(c.queue) == queueLength {
+		c.dropped++
 		return
 	}
-	c.queue = append(c.queue, Datagram{Buf: payload, N: len(payload), Peer: from, Local: local})
+	c.queue = append(c.queue, Datagram{Buf: payload, N: len(payload), Peer: from, Local: local, Received: time.Now().UnixNano()})
 	c.arrived.Signal()
 }
 
@@ -147,7 +149,7 @@ func (c *networkConn) take(ds []Datagram) int {
 	for i := range n {
 		d, q := &ds[i], &c.queue[i]
 		d.N = copy(d.Buf, q.Payload())
-		d.Peer, d.Local = q.Peer, q.Local
+		d.Peer, d.Local, d.Received = q.Peer, q.Local, q.Received
 	}
 	c.queue = slices.Delete(c.queue, 0, n)
 	return n
@@ -191,6 +193,12 @@ func (c *networkConn) Pending() bool {
 	c.host.net.mu.Lock()
 	defer c.host.net.mu.Unlock()
 	return len(c.queue) > 0
+}
+
+func (c *networkConn) Dropped() uint64 {
+	c.host.net.mu.Lock()
+	defer c.host.net.mu.Unlock()
+	return c.dropped
 }
 
 func (c *networkConn) SetReadDeadline(t time.Time) error {

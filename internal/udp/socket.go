@@ -4,20 +4,33 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 )
 
-// socket is a Conn of the operating system. One datagram a system call; the
-// interface leaves room for the batch calls.
+// socket is a Conn of the operating system. What moves datagrams is one of two ways:
+// a system call for many, or one for each.
 type socket struct {
 	conn  *net.UDPConn
-	out   *writer
+	in    source
+	out   sink
 	ahead ahead
 	local netip.AddrPort
-	asked bool // reads carry a control message with the address asked
+	drops dropCounter
 }
 
-func (s *socket) configure(o Options) (err error) {
-	if s.out, err = newWriter(s.conn, s.local.Addr().Is4()); err != nil {
+// source reads the datagrams of one socket, as [Conn] says.
+type source interface {
+	read(ds []Datagram) (int, error)
+}
+
+// sink sends the datagrams of one socket, as [Conn] says.
+type sink interface {
+	write(ds []Datagram) (int, error)
+}
+
+func (s *socket) configure(o Options) error {
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
 		return err
 	}
 	if o.ReadBuffer > 0 {
@@ -30,17 +43,22 @@ func (s *socket) configure(o Options) (err error) {
 			return fmt.Errorf("set the write buffer to %d bytes: %w", o.WriteBuffer, err)
 		}
 	}
-	if !o.AskedAddr || !s.local.Addr().IsUnspecified() || !canAskAddr {
-		return nil
-	}
-	raw, err := s.conn.SyscallConn()
+	var told asked
+	err = onDescriptor(raw, func(fd uintptr) (err error) {
+		told, err = askControl(fd, s.local.Addr(), o)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if err := control(raw, askAddr(s.local.Addr().Is4())); err != nil {
-		return fmt.Errorf("ask for the local address of datagrams: %w", err)
+	alone, err := newWriter(s.conn, s.local.Addr().Is4(), told.addr)
+	if err != nil {
+		return err
 	}
-	s.asked = true
+	s.in, s.out = &reader{conn: s.conn, asked: told, drops: &s.drops}, alone
+	if !o.NoBatch && canBatch(raw) {
+		s.in, s.out = newBatches(s, raw, alone, told)
+	}
 	return nil
 }
 
@@ -48,47 +66,31 @@ func (s *socket) Read(ds []Datagram) (int, error) {
 	if len(ds) == 0 {
 		return 0, nil
 	}
-	d := &ds[0]
-	d.Local = netip.Addr{}
-	var err error
-	if s.asked {
-		var oob [controlSpace]byte
-		var oobn int
-		d.N, oobn, _, d.Peer, err = s.conn.ReadMsgUDPAddrPort(d.Buf, oob[:])
-		if err == nil {
-			d.Local = askedAddr(oob[:oobn])
-		}
-	} else {
-		d.N, d.Peer, err = s.conn.ReadFromUDPAddrPort(d.Buf)
-	}
-	if err != nil {
-		if !tooLong(err) {
-			return 0, err
-		}
-		d.N = len(d.Buf)
-	}
-	return 1, nil
+	return s.in.read(ds)
 }
 
-func (s *socket) Write(ds []Datagram) (int, error) {
-	for i := range ds {
-		if err := s.writeOne(&ds[i]); err != nil {
-			return i, err
-		}
-	}
-	return len(ds), nil
-}
+func (s *socket) Write(ds []Datagram) (int, error) { return s.out.write(ds) }
 
-func (s *socket) writeOne(d *Datagram) error {
-	var from netip.Addr
-	if s.asked {
-		from = d.Local
-	}
-	return s.out.write(d.Payload(), from, d.Peer)
-}
+func (s *socket) Dropped() uint64 { return s.drops.total.Load() }
 
 func (s *socket) ReadAhead(ds []Datagram) int { return s.ahead.read(s.conn, ds) }
 
 func (s *socket) LocalAddr() netip.AddrPort { return s.local }
 
 func (s *socket) Close() error { return s.conn.Close() }
+
+// dropCounter adds up a counter of the kernel that wraps. Its reader is one goroutine
+// at a time.
+type dropCounter struct {
+	last  uint32
+	total atomic.Uint64
+}
+
+// saw takes in what the kernel told beside a datagram. Datagrams that came by several
+// cores at once may tell it out of order: what goes back is no wrap.
+func (c *dropCounter) saw(n uint32) {
+	if more := int32(n - c.last); more > 0 {
+		c.last = n
+		c.total.Add(uint64(more))
+	}
+}

@@ -4,8 +4,9 @@
 // A [Stack] opens sockets. [Host] is this machine's; a [NetworkHost] is a
 // machine on a [Network], a packet network that lives in memory, where every
 // delay, loss and duplicate is the test's to choose and time may be virtual
-// (testing/synctest). A [Conn] moves [Datagram] values in batches, so that a
-// system with a batch call can use it without its callers changing.
+// (testing/synctest). A [Conn] moves [Datagram] values in batches: on Linux those
+// that are there share a system call (recvmmsg, sendmmsg), and nothing waits for a
+// batch to fill.
 //
 // A datagram read from a wildcard socket names the local address that it was
 // sent to, where the system can tell (Linux), and a datagram written may name
@@ -35,6 +36,12 @@ type Options struct {
 	// that is bound to an unspecified address. A server needs it.
 	AskedAddr bool
 
+	// Received asks for [Datagram.Received], and CountDrops for [Conn.Dropped].
+	Received, CountDrops bool
+
+	// NoBatch moves one datagram a system call, also where many could share one.
+	NoBatch bool
+
 	// ReadBuffer and WriteBuffer are the sizes in bytes of the kernel's
 	// buffers; 0 leaves the system's default. The kernel may round them or,
 	// without an error, give less.
@@ -45,9 +52,10 @@ type Options struct {
 // use, and closing it ends the calls that wait.
 type Conn interface {
 	// Read waits until a datagram is there and reads at least one and at most
-	// len(ds), into Buf, setting N, Peer and Local of each. It returns how
-	// many it read; the error is nil if that is not 0. An error for which
-	// [Closed] is false is passing: the socket goes on.
+	// len(ds), into Buf, setting N, Peer, Local and Received of each. It takes
+	// what is there and waits for no more. It returns how many it read; the
+	// error is nil if that is not 0. An error for which [Closed] is false is
+	// passing: the socket goes on.
 	//
 	// A datagram longer than its Buf arrives cut to len(Buf), so that a
 	// buffer one byte longer than the largest good datagram shows it.
@@ -79,6 +87,12 @@ type Conn interface {
 	// error that is os.ErrDeadlineExceeded; the zero time takes that back.
 	SetReadDeadline(t time.Time) error
 
+	// Dropped returns how many datagrams the system has lost for want of room in the
+	// socket's receive buffer, as far as the datagrams read told: those lost behind the
+	// last one are not in it yet. It is 0 where the system cannot tell and without
+	// [Options.CountDrops].
+	Dropped() uint64
+
 	// LocalAddr returns the address and port that the socket is bound to.
 	LocalAddr() netip.AddrPort
 
@@ -93,6 +107,10 @@ type Datagram struct {
 	N     int            // length in bytes of the payload
 	Peer  netip.AddrPort // where it came from, or is to go
 	Local netip.Addr     // the address of ours that it was sent to or is to leave from; the zero Addr if unknown or for the system to choose
+
+	// Received is when the system took in a datagram that was read, in Unix
+	// nanoseconds of its wall clock; 0 if that is unknown or was not asked for.
+	Received int64
 }
 
 // Payload returns the part of Buf that was read or is to be sent.

@@ -23,6 +23,12 @@ func TestDeadNeighborHoldsNobodyUp(t *testing.T) {
 		runInNamespace(t)
 		return
 	}
+	for _, batched := range []bool{true, false} {
+		deadNeighbor(t, udp.Options{WriteBuffer: 8192, NoBatch: !batched})
+	}
+}
+
+func deadNeighbor(t *testing.T, o udp.Options) {
 	for _, args := range []string{
 		"link set lo up", "link add near type veth peer name far", "addr add 192.0.2.1/24 dev near",
 		"link set near up", "link set far up",
@@ -30,7 +36,7 @@ func TestDeadNeighborHoldsNobodyUp(t *testing.T) {
 		ip(t, args)
 	}
 	living := listen(t, udp.Host(), "127.0.0.1:0", udp.Options{})
-	c := listen(t, udp.Host(), "0.0.0.0:0", udp.Options{WriteBuffer: 8192})
+	c := listen(t, udp.Host(), "0.0.0.0:0", o)
 	dead := []udp.Datagram{{Buf: make([]byte, 200), N: 200, Peer: netip.MustParseAddrPort("192.0.2.2:9")}}
 	var full error
 	for n := 0; full == nil; n++ {
@@ -52,6 +58,40 @@ func TestDeadNeighborHoldsNobodyUp(t *testing.T) {
 	}
 	if d := read(t, living, 10); string(d.Payload()) != "x" {
 		t.Errorf("read %q", d.Payload())
+	}
+}
+
+// Addresses of a link are told apart by its number, and may be given by its name.
+func TestLinkLocalPeers(t *testing.T) {
+	if os.Getenv(insideNamespace) == "" {
+		runInNamespace(t)
+		return
+	}
+	for _, args := range []string{
+		"link set lo up", "link add near type veth peer name far", "link set near up", "link set far up",
+		"addr add fe80::7/64 dev near nodad",
+	} {
+		ip(t, args)
+	}
+	for name, s := range twins() {
+		if name == "memory" {
+			continue
+		}
+		c := listen(t, s, "[::]:0", udp.Options{AskedAddr: true})
+		to := netip.AddrPortFrom(netip.MustParseAddr("fe80::7%near"), c.LocalAddr().Port())
+		write(t, c, "by name", to, netip.Addr{})
+		d := read(t, c, 10)
+		if d.Peer.Addr().WithZone("") != to.Addr().WithZone("") || d.Peer.Addr().Zone() == "" {
+			t.Errorf("%s: from %v", name, d.Peer)
+		}
+		if n, err := c.Write([]udp.Datagram{d, {Buf: d.Buf, N: d.N, Peer: to}, d}); n != 3 || err != nil {
+			t.Errorf("%s: answers: %d, %v", name, n, err)
+		}
+		for range 3 {
+			if d := read(t, c, 10); string(d.Payload()) != "by name" {
+				t.Errorf("%s: %q", name, d.Payload())
+			}
+		}
 	}
 }
 

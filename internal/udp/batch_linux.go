@@ -1,0 +1,83 @@
+package udp
+
+import (
+	"errors"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// batchSize is the most datagrams that one system call moves. More gains little: the
+// call itself is a small part of the cost of this many datagrams.
+const batchSize = 32
+
+// batch is the kernel's view of some datagrams. It points into itself and into the
+// callers' buffers, so it lives on the heap and is not copied.
+type batch struct {
+	headers  [batchSize]unix.Mmsghdr
+	buffers  [batchSize]unix.Iovec
+	peers    [batchSize]unix.RawSockaddrInet6 // or unix.RawSockaddrInet4 at the same place
+	controls [batchSize][controlSpace]byte
+}
+
+func newBatch() *batch {
+	b := new(batch)
+	for i := range b.headers {
+		h := &b.headers[i].Hdr
+		h.Name = (*byte)(unsafe.Pointer(&b.peers[i]))
+		h.Iov = &b.buffers[i]
+		h.SetIovlen(1)
+		h.Control = &b.controls[i][0]
+	}
+	return b
+}
+
+// buffer lets datagram i be in n bytes of buf.
+func (b *batch) buffer(i int, buf []byte, n int) {
+	b.buffers[i].Base = unsafe.SliceData(buf)
+	b.buffers[i].SetLen(n)
+}
+
+// forget drops the callers' buffers, which are not ours to keep alive.
+func (b *batch) forget(n int) {
+	for i := range b.buffers[:n] {
+		b.buffers[i].Base = nil
+	}
+}
+
+// call makes the system call for the first n datagrams, without waiting. It returns
+// how many were moved; 0 only with an error.
+func (b *batch) call(number, fd uintptr, n int) (int, error) {
+	for {
+		moved, _, errno := unix.Syscall6(number, fd, uintptr(unsafe.Pointer(&b.headers)), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
+		switch errno {
+		case 0:
+			return int(moved), nil
+		case unix.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+// canBatch asks the system to move no datagrams at once. Old systems do not know how,
+// and some sandboxes do not allow it.
+func canBatch(raw syscall.RawConn) bool {
+	err := onDescriptor(raw, func(fd uintptr) error {
+		b := newBatch()
+		_, in := b.call(unix.SYS_RECVMMSG, fd, 0)
+		_, out := b.call(unix.SYS_SENDMMSG, fd, 0)
+		return errors.Join(in, out)
+	})
+	return err == nil
+}
+
+// newBatches returns the two directions of a socket. alone sends what the batch cannot.
+func newBatches(s *socket, raw syscall.RawConn, alone *writer, told asked) (source, sink) {
+	in := &batchReader{raw: raw, v4: s.local.Addr().Is4(), asked: told, drops: &s.drops, batch: newBatch()}
+	in.try = in.attempt
+	out := &batchWriter{raw: raw, alone: alone, batch: newBatch()}
+	out.try = out.attempt
+	return in, out
+}

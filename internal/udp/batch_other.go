@@ -1,0 +1,11 @@
+//go:build !linux
+
+package udp
+
+import "syscall"
+
+func canBatch(syscall.RawConn) bool { return false }
+
+func newBatches(s *socket, _ syscall.RawConn, alone *writer, told asked) (source, sink) {
+	return &reader{conn: s.conn, asked: told, drops: &s.drops}, alone
+}
