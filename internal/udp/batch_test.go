@@ -194,6 +194,27 @@ func TestDropped(t *testing.T) {
 	}
 }
 
+// What a socket says of its receive buffer is what was asked for, or less where the
+// system does not give so much.
+func TestReadBuffer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("not told here")
+	}
+	for _, size := range []int{8192, 100_000} { // less than what systems allow
+		c := listen(t, udp.Host(), "127.0.0.1:0", udp.Options{ReadBuffer: size})
+		if got := c.ReadBuffer(); got != size {
+			t.Errorf("%d bytes of %d", got, size)
+		}
+		c.Close()
+		if got := c.ReadBuffer(); got != 0 {
+			t.Errorf("%d bytes after Close", got)
+		}
+	}
+	if c := listen(t, udp.Host(), "127.0.0.1:0", udp.Options{ReadBuffer: 1 << 30}); c.ReadBuffer() <= 100_000 {
+		t.Errorf("%d bytes of all that can be had", c.ReadBuffer())
+	}
+}
+
 // Each datagram of a batch names the address that it was sent to, and each answer
 // leaves from its own.
 func TestBatchOfAddressesAsked(t *testing.T) {

@@ -14,7 +14,16 @@ func Host() Stack { return host{} }
 
 type host struct{}
 
-func (host) Listen(addr netip.AddrPort, o Options) (Conn, error) {
+func (h host) Listen(addr netip.AddrPort, o Options) (Conn, error) {
+	s, err := h.open(addr, o, exclusive)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open binds a socket of which prepare has set options before.
+func (host) open(addr netip.AddrPort, o Options, prepare func(fd uintptr) error) (*socket, error) {
 	if !addr.Addr().IsValid() {
 		return nil, fmt.Errorf("udp: listen: %v is not an address and port", addr)
 	}
@@ -22,7 +31,7 @@ func (host) Listen(addr netip.AddrPort, o Options) (Conn, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		return onDescriptor(raw, func(fd uintptr) error {
 			deaf(fd)
-			return exclusive(fd)
+			return prepare(fd)
 		})
 	}}
 	pc, err := lc.ListenPacket(context.Background(), family(addr.Addr()), addr.String())

@@ -87,7 +87,7 @@ func (n *Network) arrive(from, to netip.AddrPort, payload []byte, copies int) {
 	if h == nil {
 		return
 	}
-	c := h.bound(to)
+	c := h.bound(from, to)
 	if c == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package udp
 
 import (
 	"fmt"
+	"hash/fnv"
 	"net"
 	"net/netip"
 	"os"
@@ -46,7 +47,25 @@ func (h *NetworkHost) Listen(addr netip.AddrPort, _ Options) (Conn, error) {
 	return c, nil
 }
 
-// Ports returns the ports of the open sockets, ascending.
+// listenGroup implements [ListenGroup].
+func (h *NetworkHost) listenGroup(addr netip.AddrPort, n int, o Options) ([]Conn, error) {
+	first, err := h.Listen(addr, o)
+	if err != nil {
+		return nil, err
+	}
+	h.net.mu.Lock()
+	defer h.net.mu.Unlock()
+	group := []Conn{first}
+	for len(group) < n {
+		c := &networkConn{host: h, local: first.LocalAddr()}
+		c.arrived.L = &h.net.mu
+		h.conns = append(h.conns, c)
+		group = append(group, c)
+	}
+	return group, nil
+}
+
+// Ports returns the ports of the open sockets, ascending, each once.
 func (h *NetworkHost) Ports() []uint16 {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
@@ -55,7 +74,7 @@ func (h *NetworkHost) Ports() []uint16 {
 		ps = append(ps, c.local.Port())
 	}
 	slices.Sort(ps)
-	return ps
+	return slices.Compact(ps)
 }
 
 func (h *NetworkHost) has(a netip.Addr) bool {
@@ -98,14 +117,25 @@ func (h *NetworkHost) conflict(addr netip.AddrPort) bool {
 	})
 }
 
-func (h *NetworkHost) bound(to netip.AddrPort) *networkConn {
+// bound returns the socket that a datagram goes to. Of a group it is always the same
+// one for a flow.
+func (h *NetworkHost) bound(from, to netip.AddrPort) *networkConn {
+	var group []*networkConn
 	for _, c := range h.conns {
 		own := c.local.Addr()
 		if c.local.Port() == to.Port() && (own == to.Addr() || own.IsUnspecified() && own.Is4() == to.Addr().Is4()) {
-			return c
+			group = append(group, c)
 		}
 	}
-	return nil
+	switch len(group) {
+	case 0:
+		return nil
+	case 1:
+		return group[0]
+	}
+	flow := fnv.New32a()
+	fmt.Fprint(flow, from, to)
+	return group[flow.Sum32()%uint32(len(group))]
 }
 
 type networkConn struct {
@@ -200,6 +230,8 @@ func (c *networkConn) Dropped() uint64 {
 	defer c.host.net.mu.Unlock()
 	return c.dropped
 }
+
+func (c *networkConn) ReadBuffer() int { return 0 }
 
 func (c *networkConn) SetReadDeadline(t time.Time) error {
 	c.host.net.mu.Lock()

@@ -34,7 +34,7 @@ func (s *socket) configure(o Options) error {
 		return err
 	}
 	if o.ReadBuffer > 0 {
-		if err := s.conn.SetReadBuffer(o.ReadBuffer); err != nil {
+		if err := setReadBuffer(s.conn, raw, o.ReadBuffer); err != nil {
 			return fmt.Errorf("set the read buffer to %d bytes: %w", o.ReadBuffer, err)
 		}
 	}
@@ -74,6 +74,18 @@ func (s *socket) Write(ds []Datagram) (int, error) { return s.out.write(ds) }
 func (s *socket) Dropped() uint64 { return s.drops.total.Load() }
 
 func (s *socket) ReadAhead(ds []Datagram) int { return s.ahead.read(s.conn, ds) }
+
+func (s *socket) ReadBuffer() int {
+	size := 0
+	raw, err := s.conn.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { size = readBuffer(fd) })
+	}
+	if err != nil {
+		return 0
+	}
+	return size
+}
 
 func (s *socket) LocalAddr() netip.AddrPort { return s.local }
 

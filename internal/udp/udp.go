@@ -93,6 +93,10 @@ type Conn interface {
 	// [Options.CountDrops].
 	Dropped() uint64
 
+	// ReadBuffer returns the size in bytes of the kernel's receive buffer, as
+	// [Options.ReadBuffer] would ask for it, or 0 where the system does not tell.
+	ReadBuffer() int
+
 	// LocalAddr returns the address and port that the socket is bound to.
 	LocalAddr() netip.AddrPort
 
