@@ -21,7 +21,7 @@ func (*doctorCmd) Help() string {
 
 It asks with requests for zero tokens, which take nothing: every address by itself, and those that are silent with other stamps. Then it says what is wrong, what to do next, and what it could not tell.
 
-Exit status: 0 all is well, 1 degraded (there are decisions, but some server, address or setting fails), 2 no decision is possible, 64 wrong usage, with nothing asked.
+Exit status: 0 all is well, 1 degraded (there are decisions, but some server, address or setting fails), 2 no decision is possible, or it was not found out, 64 wrong usage, with nothing asked.
 
     export WEIR_KEY="$(cat shop.key)" WEIR_DOMAIN=c-7.rl.test WEIR_RESOLVER=127.0.0.1:1053
     weir doctor
@@ -40,7 +40,7 @@ func (c *doctorCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	report, err := doctor.Run(ctx, doctor.Config{Client: cfg, Lookup: c.Timeout, Probes: c.Probes, Progress: std.err})
 	if err != nil {
-		return wrongConfig(err)
+		return unexamined(err)
 	}
 	if c.JSON {
 		err = json.NewEncoder(std.out).Encode(report)
@@ -58,11 +58,13 @@ func (c *doctorCmd) Run(ctx context.Context, std *stdio) error {
 	return nil
 }
 
-// wrongConfig gives an error of a configuration that cannot be used its exit status.
-func wrongConfig(err error) error {
+// unexamined gives an error, after which nothing was found out, its exit status: a
+// configuration that cannot be used is the user's to mend, and the rest is not
+// "degraded".
+func unexamined(err error) error {
 	var config *weir.ConfigError
 	if errors.As(err, &config) {
 		return usage(err)
 	}
-	return err
+	return statusError{code: exitNoDecision, err: err}
 }
