@@ -71,8 +71,8 @@ func (x *examination) layout() {
 	if len(s) == 0 {
 		return
 	}
-	if s[0].Seen.OtherLayout == 0 && (s[0].OtherLayout == nil || s[0].OtherLayout.Answered == 0) {
-		if s[0].Lost > 0 {
+	if o := s[0].OtherLayout; s[0].Seen.OtherLayout == 0 && (o == nil || o.Answered < sure) {
+		if s[0].Lost > 0 || o != nil && o.Answered > 0 {
 			return // lost like others
 		}
 		x.diagnosis("guards", Fault,

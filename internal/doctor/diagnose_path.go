@@ -22,6 +22,15 @@ func (x *examination) loss() {
 		"Look for loss between the machines (mtr, ping), and for full socket buffers on the server (nstat -az UdpRcvbufErrors). With more replays in the policy more requests get through.", "")
 }
 
+// mostLost reports whether no more than every other request was answered.
+func (x *examination) mostLost() bool {
+	answered := 0
+	for _, s := range x.in(Answers) {
+		answered += s.Sent - 2*s.Lost
+	}
+	return answered <= 0
+}
+
 // longLost: long datagrams do not get through, although short ones do.
 func (x *examination) longLost() {
 	s := x.spots(func(e *Endpoint) bool { return e.State == Answers && e.Long.lost() && e.Lost*2 < e.Sent })
@@ -44,6 +53,8 @@ func (x *examination) path() {
 		return
 	case p.Decided == 0 && len(slow) == len(answering) && p.TimedOut:
 		x.tooSlow(slow)
+	case p.Decided == 0 && p.TimedOut && x.mostLost():
+		return // it is told
 	case p.Decided == 0:
 		x.diagnosis("client", Fault,
 			fmt.Sprintf("Addresses answer one by one, but a client gets no decision: %s.", p.Error),

@@ -99,6 +99,8 @@ func (p *prober) state() State {
 	switch {
 	case p.answered(plain) > 0:
 		return Answers
+	case seen.Answers > 0 && !p.proven:
+		return Answers // that plain questions were not among those answered was loss
 	case p.answered(brief) > 0:
 		return TTLCap
 	case p.answered(shifted) > 0:
@@ -125,9 +127,12 @@ func (p *prober) state() State {
 func (p *prober) answered(k kind) int { return p.tally(k).Answered }
 
 // tally counts the questions of a kind.
-func (p *prober) tally(k kind) Tally {
+func (p *prober) tally(k kind) Tally { return tally(p.questions, k) }
+
+// tally counts those of some questions that are of a kind.
+func tally(questions []*question, k kind) Tally {
 	var t Tally
-	for _, q := range p.questions {
+	for _, q := range questions {
 		if q.kind != k || q.sent.IsZero() {
 			continue
 		}
@@ -143,14 +148,20 @@ func (p *prober) tally(k kind) Tally {
 // sum sums up the answers.
 func (p *prober) sum() {
 	ep := p.endpoint
-	var trips []time.Duration
+	var trips, others []time.Duration
 	for _, q := range p.questions {
 		switch {
-		case q.kind == plain && q.answered:
+		case !q.answered:
+			continue
+		case q.kind == plain:
 			trips = append(trips, q.rtt)
-		case q.kind == brief && q.answered:
+		case q.kind == brief:
 			ep.LongestTTL = max(ep.LongestTTL, Millis(time.Duration(q.ttl)*time.Millisecond))
 		}
+		others = append(others, q.rtt)
+	}
+	if len(trips) == 0 {
+		trips = others // all there is to show
 	}
 	t := p.tally(plain)
 	ep.Sent, ep.Lost = t.Sent, t.Sent-t.Answered

@@ -24,7 +24,6 @@ const (
 	longs  = 4
 	guards = 3
 	again  = 3 // plain ones to an address that was silent
-	sure   = 5 // plain ones to an address that answered something else then
 )
 
 // prober asks one address, with a socket and identities that no other address
@@ -46,6 +45,7 @@ type prober struct {
 	bestRTT   time.Duration
 	unsent    int  // questions that could not be sent
 	knocked   bool // ICMP said what the endpoint's state is
+	proven    bool // that plain questions are dropped where others are answered
 }
 
 // examine asks the address everything, and leaves what it did in the endpoint.
@@ -91,16 +91,20 @@ func (p *prober) further(ctx context.Context) error {
 	if err := p.ask(ctx, p.patience(), plainGap, nil, more...); err != nil {
 		return err
 	}
+	if p.answered(long) == 0 {
+		if _, err := p.dropped(ctx, question{kind: plain, ttl: p.ttl}, question{kind: long, ttl: p.ttl}); err != nil {
+			return err
+		}
+	}
+	if p.answered(guarded) == 0 {
+		if _, err := p.dropped(ctx, question{kind: other, ttl: p.ttl}, question{kind: guarded, ttl: p.ttl}); err != nil {
+			return err
+		}
+		o := p.tally(other)
+		ep.OtherLayout = &o
+	}
 	l, g := p.tally(long), p.tally(guarded)
 	ep.Long, ep.Guards = &l, &g
-	if g.Answered > 0 {
-		return nil
-	}
-	if err := p.ask(ctx, p.patience(), plainGap, nil, times(guards, question{kind: other, ttl: p.ttl})...); err != nil {
-		return err
-	}
-	o := p.tally(other)
-	ep.OtherLayout = &o
 	return nil
 }
 

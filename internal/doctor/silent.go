@@ -34,8 +34,8 @@ func (p *prober) silent(ctx context.Context) error {
 		return refused != nil
 	}
 	err := p.volley(ctx, isRefused)
-	if err == nil && ep.Heard && ep.Seen.Answers > 0 && p.answered(plain) == 0 {
-		err = p.confirm(ctx)
+	if err == nil && ep.Seen.Answers > 0 && p.answered(plain) == 0 {
+		p.proven, err = p.compare(ctx)
 	}
 	if p.heardAnything() || isRefused() {
 		cancel() // there is nothing to wait for
@@ -70,14 +70,28 @@ func (p *prober) volley(ctx context.Context, refused func() bool) error {
 	return err
 }
 
-// confirm asks an address that answered something else once more as a client would:
-// that only the other questions were answered may have been loss.
-func (p *prober) confirm(ctx context.Context) error {
-	var qs []question
-	for range sure {
-		qs = append(qs, question{kind: plain, ttl: p.ttl}, question{kind: brief, ttl: min(briefTTL, p.ttl)})
+// compare finds out whether what the volley changed is what plain questions are
+// dropped for: the stamp if a short TTL alone is not answered, else the TTL.
+func (p *prober) compare(ctx context.Context) (bool, error) {
+	short := question{kind: brief, ttl: min(briefTTL, p.ttl)}
+	if p.answered(brief) == 0 {
+		proven, err := p.dropped(ctx, p.heard(), short)
+		if proven || err != nil || p.answered(brief) == 0 {
+			return proven, err
+		}
 	}
-	return p.ask(ctx, p.patience()/2, plainGap, nil, qs...)
+	return p.dropped(ctx, short, question{kind: plain, ttl: p.ttl})
+}
+
+// heard is a question like one of the fan that was answered.
+func (p *prober) heard() question {
+	var like question
+	for _, q := range p.questions {
+		if q.answered && q.kind == shifted {
+			like = question{kind: shifted, ttl: q.ttl, shift: q.shift}
+		}
+	}
+	return like
 }
 
 // ttls are dedup TTLs below one that is not answered, longest first, the shortest

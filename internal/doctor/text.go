@@ -161,10 +161,12 @@ func (t *text) endpoint(e *Endpoint) {
 
 // answers shows the address of a server that answers.
 func (t *text) answers(e *Endpoint) {
-	long := "not asked"
+	long := "unknown"
 	switch l := e.Long; {
 	case l.lost():
 		long = "LOST"
+	case l != nil && l.Answered < l.Sent && l.Sent > 9: // two more digits have no room
+		long = fmt.Sprintf("%d%% lost", (l.Sent-l.Answered)*100/l.Sent)
 	case l != nil && l.Answered < l.Sent:
 		long = fmt.Sprintf("%d/%d lost", l.Sent-l.Answered, l.Sent)
 	case l != nil:
