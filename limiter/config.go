@@ -11,6 +11,9 @@ const (
 	// MaxRecords is the most buckets, trackers or identities that an engine holds, whatever its
 	// quotas say.
 	MaxRecords = 1 << 27
+	// MaxSamples is the most samples that a tracker keeps, whatever its quota: what a key of format 1
+	// can name.
+	MaxSamples = maxSamples
 )
 
 // Time is the time of a call: one reading of two clocks.

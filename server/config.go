@@ -64,6 +64,12 @@ type Config struct {
 	// the quota of its key.
 	MaxLabels int
 
+	// MemoryLimit is how many bytes the state of all tenants may come to hold, each with
+	// every quota used up; 0 is no limit. Tenants that could take more are clamped, or
+	// refused if MemoryStrict is set (docs/server.md, "Memory").
+	MemoryLimit  int64
+	MemoryStrict bool
+
 	// DNS is the address, UDP and TCP, of an authoritative DNS server for Zone that
 	// tells clients where this server is; "" for none. Zone is required with it.
 	DNS  string
@@ -239,6 +245,12 @@ func (s *settings) checkBounds() error {
 		if b.value < 0 {
 			return fmt.Errorf("server: %s: %d is negative", b.field, b.value)
 		}
+	}
+	if s.MemoryLimit < 0 {
+		return fmt.Errorf("server: memory limit: %d is negative", s.MemoryLimit)
+	}
+	if s.MemoryStrict && s.MemoryLimit == 0 {
+		return errors.New("server: memory limit: there is none to be strict about; give one")
 	}
 	return nil
 }

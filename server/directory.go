@@ -25,7 +25,9 @@ type tenant struct {
 	// maxRate is how many authentic datagrams a second the tenant may send; 0: any number.
 	maxRate int
 	shadow  bool // rejections are answered so that they pass
-	state   *tenantState
+	// room is what bounds its memory, and wanted what would if there were no memory limit.
+	room, wanted room
+	state        *tenantState
 }
 
 // open authenticates a datagram by any of the tenant's keys. It returns the PDU and
@@ -125,6 +127,8 @@ type engineRules struct {
 	skew, dedupCap          uint32 // ms
 	identities, answerBytes int
 	maxLabels               int
+	memoryLimit             int64 // bytes that all tenants may come to hold; 0: any number
+	memoryStrict            bool  // refuse tenants over the limit instead of clamping them
 	entropy                 io.Reader
 }
 
@@ -143,7 +147,10 @@ func (r *registry) keyIDs() []uint64 {
 }
 
 // change is what a new list of tenants changed.
-type change struct{ tenants, added, removed int }
+type change struct {
+	tenants, added, removed int
+	resized                 []*tenant // those whose room is new or another than before
+}
 
 // set replaces the tenants by a list that checkTenants passed. The state of those who
 // stay, by key ID, stays; that of those who go is dropped. On an error everything is
@@ -153,23 +160,32 @@ func (r *registry) set(now limiter.Time, tenants []Tenant) (change, error) {
 	defer r.mu.Unlock()
 	old, next := r.tenants(), make(directory, len(tenants))
 	ch := change{tenants: len(tenants)}
+	plan, err := r.plan(tenants)
+	if err != nil {
+		return change{}, err
+	}
 	for i := range tenants {
 		id := tenants[i].Keys[0].ID()
 		t, err := newTenant(&tenants[i])
 		if err != nil {
 			return change{}, err
 		}
-		if was := old[id]; was != nil {
+		t.room, t.wanted = plan.given[i], plan.wanted[i]
+		was := old[id]
+		if was != nil {
 			t.state = was.state
 		} else {
 			ch.added++
-			if t.state, err = r.newState(now, &tenants[i]); err != nil {
+			if t.state, err = r.newState(now, id, t); err != nil {
 				return change{}, err
 			}
 		}
+		if was == nil || was.room.parts() != t.room.parts() {
+			ch.resized = append(ch.resized, t)
+		}
 		next[id] = t
 	}
-	if err := r.configure(tenants, next); err != nil {
+	if err := configure(next); err != nil {
 		return change{}, err
 	}
 	r.current.Store(&next)
@@ -192,50 +208,60 @@ func newTenant(t *Tenant) (*tenant, error) {
 // newState makes the state of a tenant that there was not. Its floor begins now, or,
 // if its key ID was here before, where that ended: what an earlier process or an
 // earlier tenant of this key ID executed is not executed again.
-func (r *registry) newState(now limiter.Time, t *Tenant) (*tenantState, error) {
-	c := r.engineConfig(t)
-	latest, wasHere := r.removed[t.Keys[0].ID()]
+func (r *registry) newState(now limiter.Time, id uint64, t *tenant) (*tenantState, error) {
+	c := t.room.engine
+	latest, wasHere := r.removed[id]
 	if wasHere {
 		c.Start = latest // also before now: so it misses nothing by being gone for a moment
 	} else {
 		c.Start = max(now.Wall, r.forgotten)
 	}
 	if _, err := io.ReadFull(r.rules.entropy, c.Seed[:]); err != nil {
-		return nil, fmt.Errorf("server: tenant %s: drawing a hash seed: %w", t.Name, err)
+		return nil, fmt.Errorf("server: tenant %s: drawing a hash seed: %w", t.name, err)
 	}
 	e, err := limiter.New(c)
 	if err != nil {
-		return nil, fmt.Errorf("server: tenant %s: %w", t.Name, err)
+		return nil, fmt.Errorf("server: tenant %s: %w", t.name, err)
 	}
 	return &tenantState{engine: e}, nil
 }
 
-// engineConfig returns the part of an engine's configuration that a reload may change.
+// plan divides memory among the tenants of a list.
+func (r *registry) plan(tenants []Tenant) (memoryPlan, error) {
+	wanted := make([]room, len(tenants))
+	for i := range tenants {
+		t := &tenants[i]
+		wanted[i] = room{engine: r.engineConfig(t), labels: r.labelQuota(t), keys: len(t.Keys)}
+	}
+	return planMemory(wanted, r.rules.memoryLimit, r.rules.memoryStrict)
+}
+
+// engineConfig returns the part of an engine's configuration that a reload may change, as
+// the tenant's newest key and the server want it.
 func (r *registry) engineConfig(t *Tenant) limiter.Config {
 	q := t.Keys[0].Quotas()
 	return limiter.Config{
-		RateBuckets:       q.RateBuckets,
-		LatencyServices:   q.LatencyServices,
-		LatencyBufferSize: q.LatencyBufferSize,
+		RateBuckets:       min(q.RateBuckets, limiter.MaxRecords),
+		LatencyServices:   min(q.LatencyServices, limiter.MaxRecords),
+		LatencyBufferSize: min(q.LatencyBufferSize, limiter.MaxSamples),
 		DedupTTLMax:       min(q.DedupTTL, r.rules.dedupCap),
 		WindowMax:         q.RateWindow,
 		Skew:              r.rules.skew,
-		Identities:        r.rules.identities,
-		AnswerBytes:       r.rules.answerBytes,
+		Identities:        min(orDefault(r.rules.identities, limiter.DefaultIdentities), limiter.MaxRecords),
+		AnswerBytes:       orDefault(r.rules.answerBytes, limiter.DefaultAnswerBytes),
 		Estimator:         t.Estimator,
 		Pacing:            !t.NoPacing,
 		Shadow:            t.Shadow,
 	}
 }
 
-// configure gives every tenant's state the bounds of its newest key.
-func (r *registry) configure(tenants []Tenant, next directory) error {
-	for i := range tenants {
-		s := next[tenants[i].Keys[0].ID()].state
-		if err := s.reconfigure(r.engineConfig(&tenants[i])); err != nil {
-			return fmt.Errorf("server: tenant %s: %w", tenants[i].Name, err)
+// configure gives every tenant's state the bounds of its room.
+func configure(next directory) error {
+	for _, t := range next {
+		if err := t.state.reconfigure(t.room.engine); err != nil {
+			return fmt.Errorf("server: tenant %s: %w", t.name, err)
 		}
-		s.labels.setQuota(r.labelQuota(&tenants[i]))
+		t.state.labels.setQuota(t.room.labels)
 	}
 	return nil
 }

@@ -65,6 +65,10 @@ var (
 	descDegraded  = desc("dedup_degraded_total", "Identities forgotten early for want of room, each raising the floor.", "tenant")
 	descFloor     = desc("dedup_floor_seconds", "Unix time at or below which unknown identities are dropped.", "tenant")
 	descMemory    = desc("tenant_memory_bytes", "Memory of a tenant's state.", "tenant")
+	descWorst     = desc("tenant_worst_case_memory_bytes", "What a tenant's state can come to hold with all of its room used up.", "tenant")
+	descRoom      = desc("tenant_room", "The bounds of a tenant's state in force, by what they bound.", "tenant", "of")
+	descClamped   = desc("tenant_clamped", "1 if the memory limit clamps the tenant's room, else 0.", "tenant")
+	descLimit     = desc("memory_limit_bytes", "What the state of all tenants may come to hold, 0 for any amount.")
 	descOldKey    = desc("old_key_uses_total", "Datagrams opened by a key that is not the tenant's newest.", "tenant")
 	descOldKeyAt  = desc("old_key_last_use_timestamp_seconds", "Unix time of the last such datagram, 0 if there was none.", "tenant")
 )
@@ -74,7 +78,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBuild, descServer, descStart, descReady, descTenants, descReloads, descFileGood, descErrors, descLatency,
 		descTenant, descShadowed, descDecisions, descLabels, descReports, descDropped, descBlocks, descRefused, descBuckets, descTrackers,
-		descPacing, descTrips, descIDs, descAnswers, descDegraded, descFloor, descMemory, descOldKey, descOldKeyAt,
+		descPacing, descTrips, descIDs, descAnswers, descDegraded, descFloor, descMemory, descWorst, descRoom, descClamped, descLimit, descOldKey, descOldKeyAt,
 	} {
 		ch <- d
 	}
@@ -97,6 +101,7 @@ func (c *collector) server(e emitter) {
 	e.gauge(descStart, float64(s.id.Start().Unix()))
 	e.gauge(descReady, number(s.ready.Load()))
 	e.gauge(descTenants, float64(len(s.registry.tenants())))
+	e.gauge(descLimit, float64(s.settings.MemoryLimit))
 	e.counter(descReloads, s.counts.reloads.Load(), "ok")
 	e.counter(descReloads, s.counts.reloadErrors.Load(), "failed")
 	e.gauge(descFileGood, number(!s.counts.reloadBroken.Load()))
@@ -140,6 +145,11 @@ func collectTenant(e emitter, id uint64, t *tenant) {
 	}
 	e.counter(descOldKey, s.counts.oldKeyUses.Load(), t.name)
 	e.gauge(descOldKeyAt, seconds(s.counts.oldKeyLastMs.Load()), t.name)
+	for _, p := range t.room.parts() {
+		e.gauge(descRoom, float64(p.value), t.name, p.name)
+	}
+	e.gauge(descClamped, number(len(t.room.changes(&t.wanted)) > 0), t.name)
+	e.gauge(descWorst, float64(t.room.worst()), t.name)
 	collectEngine(e, t.name, s.stats())
 }
 

@@ -124,6 +124,7 @@ func (s *Server) use(tenants []Tenant) error {
 	}
 	if s.made { // a start that fails later logs nothing but its error
 		s.log.Info("tenants in force", "tenants", ch.tenants, "added", ch.added, "removed", ch.removed)
+		s.tellRooms(ch.resized)
 		s.warnOfTenants()
 	}
 	return nil

@@ -75,7 +75,9 @@ func (s *Server) prepare() error {
 	s.registry = newRegistry(engineRules{
 		skew: s.settings.skew, dedupCap: s.settings.dedupCap,
 		identities: s.settings.Identities, answerBytes: s.settings.AnswerBytes,
-		maxLabels: s.settings.MaxLabels, entropy: s.settings.Entropy,
+		maxLabels:   s.settings.MaxLabels,
+		memoryLimit: s.settings.MemoryLimit, memoryStrict: s.settings.MemoryStrict,
+		entropy: s.settings.Entropy,
 	})
 	s.watch()
 	for _, step := range []func() error{s.loadTenants, s.listen, s.listenDNS, s.listenAdmin} {

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // warn logs what a server can run with and its operator will not want.
@@ -15,6 +17,26 @@ func (s *Server) warn() {
 			"advertise", a.String(), "listen", texts(s.Addrs()))
 	}
 	s.warnOfTenants()
+	s.tellRooms(slices.Collect(maps.Values(s.registry.tenants())))
+}
+
+// tellRooms logs what the tenants can come to hold, and what a memory limit took from them.
+func (s *Server) tellRooms(tenants []*tenant) {
+	slices.SortFunc(tenants, func(a, b *tenant) int { return strings.Compare(a.name, b.name) })
+	for _, t := range tenants {
+		worst, held := t.room.worst(), int64(t.state.stats().Memory)
+		attrs := []any{"tenant", t.name, "worst_case_bytes", worst}
+		clamped := t.room.changes(&t.wanted)
+		if len(clamped) == 0 {
+			s.log.Info("tenant memory", attrs...)
+			continue
+		}
+		s.log.Warn("the memory limit clamps a tenant's room", append(attrs, clamped...)...)
+		if held > worst {
+			s.log.Warn("a tenant holds more memory than the limit leaves it; its tables keep their size until it is removed or the server restarted",
+				"tenant", t.name, "bytes", held, "worst_case_bytes", worst)
+		}
+	}
 }
 
 // warnOfTenants names the tenants that can have no request answered.

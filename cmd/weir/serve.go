@@ -26,6 +26,8 @@ type serveCmd struct {
 	Identities int            `default:"1048576" placeholder:"N" help:"Executed requests and reports that each tenant is remembered by, some 90 bytes each as they come (${default})."`
 	AnswerSize int            `name:"answer-bytes" default:"16777216" placeholder:"N" help:"Memory for the answers kept for repeats, in bytes, per tenant, as it is needed (${default})."`
 	MaxLabels  int            `default:"4096" placeholder:"N" help:"Metrics labels counted apart per tenant, besides its key's quota (${default})."`
+	Memory     byteSize       `name:"memory-limit" placeholder:"SIZE" help:"What the state of all tenants may come to hold, in bytes or with KiB, MiB or GiB; tenants that could take more are clamped."`
+	Strict     bool           `name:"memory-limit-strict" help:"Refuse to start, or a changed file, over --memory-limit instead of clamping tenants."`
 	LogFormat  string         `enum:"text,json" default:"text" placeholder:"FORMAT" help:"Log in text (the default) or json, to standard error."`
 	supervised
 }
@@ -114,6 +116,7 @@ func (c *serveCmd) config(std *stdio) (server.Config, error) {
 		Listen: c.Listen, TenantsFile: c.Tenants, LegacyKeys: c.LegacyKeys, Estimator: estimator,
 		Skew: c.Skew, DedupTTLCap: c.DedupTTL,
 		Identities: c.Identities, AnswerBytes: c.AnswerSize, MaxLabels: c.MaxLabels,
+		MemoryLimit: int64(c.Memory), MemoryStrict: c.Strict,
 		DNS: c.DNS, Zone: c.Zone, Advertise: c.Advertise, TTL: c.TTL,
 		Admin: c.Admin, Logger: newLog(std, c.LogFormat),
 	}
