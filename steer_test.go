@@ -48,7 +48,8 @@ func TestAdviceWithoutEnd(t *testing.T) {
 		if total < 1000 || s.Rebinds < 2*(seconds-1) || s.Rebinds > 2*(seconds+1) {
 			t.Errorf("%d requests, %d rebinds of 2 sockets in %d s", total, s.Rebinds, seconds)
 		}
-		if s.Sockets != 2 || len(w.host.Ports()) != 2 {
+		// The two families may be at the same port.
+		if n := len(w.host.Ports()); s.Sockets != 2 || n == 0 || n > 2 {
 			t.Errorf("%d sockets are open: %v", s.Sockets, w.host.Ports())
 		}
 	})
