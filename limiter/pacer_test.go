@@ -242,3 +242,60 @@ func TestProbeInterval(t *testing.T) {
 		}
 	}
 }
+
+// TestPacerCountsReports: those since the trip tell what the service does while it drains.
+func TestPacerCountsReports(t *testing.T) {
+	p, now := newPacer(1000, 1000, 0)
+	p.trip(now, 100)
+	for i := range 50 {
+		p.report(now+int64(i)*nsPerMs, 150)
+	}
+	if p.settle(now + 100*nsPerMs); !about(p.rate, 450_000) {
+		t.Errorf("50 reports in 100 ms make a rate of %d", p.rate)
+	}
+}
+
+// TestPacedRequestLeavesOthersAlone: a request spends of its own guards' rates only, and a threshold of
+// 0 has none.
+func TestPacedRequestLeavesOthersAlone(t *testing.T) {
+	r, w := tripped(t)
+	g := w.below(100)
+	if got := r.guard(g); got != 150 {
+		t.Errorf("right after the trip a request was told %d", got)
+	}
+	r.pass(150 * nsPerMs)
+	r.send(r.header(), wire.Request{Guards: []wire.Guard{g}, Resources: []wire.Resource{take("never", 1000, 0, 1)}})
+	for range 3 {
+		if v := r.ask(take("checkout", 1000, 10, 1)); v != Granted {
+			t.Fatal(v)
+		}
+	}
+	if got := r.guard(g); got >= 100 {
+		t.Errorf("requests without the guard took its room: %d", got)
+	}
+	before := r.e.Stats().Pacers
+	r.guard(w.below(0))
+	if got := r.e.Stats().Pacers; got != before {
+		t.Errorf("a threshold of 0 has a pacer")
+	}
+}
+
+// TestPacingEnds: when less is asked for than the service can do, nothing is paced any more.
+func TestPacingEnds(t *testing.T) {
+	r, w := tripped(t)
+	g := w.below(100)
+	for i := 0; r.e.Stats().Pacing > 0; i++ {
+		if i == 20_000 {
+			t.Fatal("it is still paced after 200 s")
+		}
+		r.pass(10 * nsPerMs)
+		if r.guard(g) < 100 {
+			r.report(w.took(5))
+		}
+	}
+	for range 100 {
+		if got := r.guard(g); got != 5 {
+			t.Fatalf("not paced any more, a guard was told %d", got)
+		}
+	}
+}
