@@ -139,11 +139,11 @@ func (d Decision) String() string {
 	case d.granted && d.resources+d.guards == 0:
 		return "granted: nothing was asked"
 	case d.granted:
-		return fmt.Sprintf("granted by server %v %s after %v", d.profile.Server, d.profile.when(), d.profile.Elapsed)
+		return fmt.Sprintf("granted by server %v %s after %v", d.profile.Server, d.profile.when(), d.profile.Elapsed.Round(time.Microsecond))
 	case d.resources+d.guards == 0:
 		return "no decision"
 	}
-	fmt.Fprintf(&s, "rejected by server %v %s after %v", d.profile.Server, d.profile.when(), d.profile.Elapsed)
+	fmt.Fprintf(&s, "rejected by server %v %s after %v", d.profile.Server, d.profile.when(), d.profile.Elapsed.Round(time.Microsecond))
 	for _, g := range d.Guards() {
 		if !g.Passed {
 			s.WriteString("; " + g.String())

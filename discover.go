@@ -80,7 +80,7 @@ func (c *Client) awaitServers(ctx context.Context) error {
 	case known:
 		return nil
 	case ctx.Err() != nil && cause != nil:
-		return fmt.Errorf("%w: %w: %w", ErrNoServers, ctx.Err(), cause)
+		return fmt.Errorf("%w: %w (%w)", ErrNoServers, cause, ctx.Err())
 	case ctx.Err() != nil:
 		return noServers(ctx.Err())
 	}

@@ -89,10 +89,19 @@ func (c *Client) logFailure(ev *core.Event) {
 		slog.Any("error", ev.Err), slog.Int("servers", ev.Discovered.Servers), skipped(ev.Discovered.Skipped))
 }
 
+// skipped is what was not taken, if anything: handlers leave out a group without
+// attributes.
 func skipped(s core.Skipped) slog.Attr {
-	return slog.Group("skipped",
+	var attrs []any
+	for _, a := range []slog.Attr{
 		slog.Uint64("targets", s.Targets), slog.Uint64("future", s.Future), slog.Uint64("failed", s.Failed),
-		slog.Uint64("addresses", s.Addresses), slog.Uint64("excess", s.Excess))
+		slog.Uint64("addresses", s.Addresses), slog.Uint64("excess", s.Excess),
+	} {
+		if a.Value.Uint64() > 0 {
+			attrs = append(attrs, a)
+		}
+	}
+	return slog.Group("skipped", attrs...)
 }
 
 func (c *Client) logFailingFast() {

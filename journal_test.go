@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -152,4 +153,22 @@ func TestLoggerThatIsSlow(t *testing.T) {
 			t.Errorf("%d lines in all", n)
 		}
 	})
+}
+
+// Log lines tell what discovery did not take, and say nothing of it when it took all.
+func TestLinesOfWhatWasNotTaken(t *testing.T) {
+	for _, tc := range []struct {
+		skipped core.Skipped
+		want    string
+	}{
+		{core.Skipped{}, "level=INFO msg=known\n"},
+		{core.Skipped{Future: 2, Excess: 1}, "level=INFO msg=known skipped.future=2 skipped.excess=1\n"},
+	} {
+		var s strings.Builder
+		logger := slog.New(slog.NewTextHandler(&s, nil))
+		logger.Info("known", skipped(tc.skipped))
+		if _, line, _ := strings.Cut(s.String(), " "); line != tc.want {
+			t.Errorf("%+v: %q", tc.skipped, line)
+		}
+	}
 }

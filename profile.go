@@ -42,7 +42,7 @@ func (p Profile) String() string {
 		s.WriteString("a fallback")
 	}
 	fmt.Fprintf(&s, ", %s after %v; %d of %s had answered; %s",
-		p.when(), p.Elapsed, p.Answered, number(p.Servers, "server"), number(p.Replays, "replay"))
+		p.when(), p.Elapsed.Round(time.Microsecond), p.Answered, number(p.Servers, "server"), number(p.Replays, "replay"))
 	if !p.KeepPort {
 		s.WriteString("; it advised another port")
 	}

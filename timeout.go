@@ -31,7 +31,7 @@ var hints = [core.DatagramVerdicts]string{
 	core.DatagramExpired:   "after the horizon (a slow path or server: lengthen the policy)",
 	core.DatagramMalformed: "malformed (something else answers at that port)",
 	core.DatagramMode:      "in another authentication mode (the server has another key)",
-	core.DatagramUnknown:   "to no question of ours",
+	core.DatagramUnknown:   "to no question of ours that is open (after the horizon, from a slow path or server: lengthen the policy)",
 	core.DatagramForged:    "not authentic (the server has another key, or someone forges)",
 	core.DatagramNotAnswer: "no answers but requests (something reflects ours)",
 	core.DatagramStranger:  "from servers that were not asked (a restarted server, and discovery has not seen it yet)",
@@ -42,7 +42,7 @@ var hints = [core.DatagramVerdicts]string{
 func (e *TimeoutError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%v: asked %s at %s for %v", ErrTimeout,
-		number(e.Seen.Servers, "server"), number(e.Seen.Endpoints, "address"), e.Elapsed)
+		number(e.Seen.Servers, "server"), number(e.Seen.Endpoints, "address"), e.Elapsed.Round(time.Microsecond))
 	if n := e.Seen.SendFailures; n > 0 {
 		fmt.Fprintf(&s, ", %s could not be sent", number(int(n), "datagram"))
 	}

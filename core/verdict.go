@@ -12,10 +12,10 @@ const (
 	DatagramCounted   DatagramVerdict = iota // the first answer of a server, in time
 	DatagramLate                             // the first answer of a server, after the request ended and before its horizon
 	DatagramDuplicate                        // a further answer of a server
-	DatagramExpired                          // names a request whose horizon has passed
+	DatagramExpired                          // names a request whose horizon has just passed, before the timer was handled
 	DatagramMalformed                        // breaks the format
 	DatagramMode                             // authenticated in another mode than the key's
-	DatagramUnknown                          // names no request that is known
+	DatagramUnknown                          // names no request that is known; one is forgotten at its horizon
 	DatagramForged                           // names a request but is not authentic: another key, or damage
 	DatagramNotAnswer                        // authentic, but a request or report, such as a reflected one of our own
 	DatagramStranger                         // from a server that was not asked

@@ -220,7 +220,7 @@ func (m *machine) close() {
 	m.servers, m.lookups = nil, nil
 }
 
-var errNeverAsked = errors.New("no discovery has ended under this key")
+var errNeverAsked = errors.New("none were looked up under this key; Discover and Execute do")
 
 // noServers is weir.ErrNoServers with the reason.
 func noServers(cause error) error {
