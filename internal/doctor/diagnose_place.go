@@ -46,7 +46,7 @@ func (x *examination) dns() {
 	case d.Failure == Silent:
 		x.diagnosis("dns-silent", Fault,
 			fmt.Sprintf("No DNS server answered (%s).", d.Asked),
-			"Check the address and port of the resolver, and that UDP and TCP reach it. A server's own DNS is named with --resolver=IP:PORT.",
+			"Is it running? (weir serve --dns and weir dns serve DNS while they run.) Check the address and port of the resolver, and that UDP and TCP reach it. A server's own DNS is named with --resolver=IP:PORT.",
 			"Nothing is known about the servers: they were not asked.")
 	case d.Failure == Refused:
 		x.diagnosis("dns-refused", Fault,
@@ -56,7 +56,7 @@ func (x *examination) dns() {
 		x.diagnosis("dns-no-name", Fault,
 			fmt.Sprintf("DNS says that there is no name %s.", d.Name),
 			"Check the zone or domain for mistakes, and that the key's ID is right ("+fmt.Sprint(x.report.Given.KeyID)+"): a zone may list the key IDs that have servers in it (keys, in the members file).",
-			"Another DNS server may know more: a zone that is not delegated is known to its own servers only.")
+			"Another DNS server may know more: a zone that is not delegated is known to its own servers only; name one with --resolver=IP:PORT.")
 	case d.Failure == NoRecord:
 		x.diagnosis("dns-no-records", Fault,
 			fmt.Sprintf("The name %s has no SRV records that name a server: no server is registered there.", d.Name),

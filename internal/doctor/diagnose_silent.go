@@ -60,7 +60,7 @@ func (x *examination) silent() {
 const reasons = "unknown_key, auth, mode, stale, ttl, floor"
 
 // untried is what the fan leaves out.
-const untried = "more than 15 minutes and no whole number of quarter-hours up to 14 hours, nor 1, 2, 7, 30, 31, 365 or 366 days"
+const untried = "more than 15 minutes and no whole number of quarter-hours up to 14 hours, nor 1, 2, 7, 30, 31, 365 or 366 days (or less, if the server allows less than 5 s with --skew)"
 
 // silentBeside: some answer, which narrows it.
 func (x *examination) silentBeside(s, answering []spot, metric string) {
