@@ -245,8 +245,9 @@ func TestProbeInterval(t *testing.T) {
 
 // TestPacerCountsReports: those since the trip tell what the service does while it drains.
 func TestPacerCountsReports(t *testing.T) {
-	p, now := newPacer(1000, 1000, 0)
+	p, now := newPacer(1000, 1000, 1000)
 	p.trip(now, 100)
+	p.capacity = 0
 	for i := range 50 {
 		p.report(now+int64(i)*nsPerMs, 150)
 	}
