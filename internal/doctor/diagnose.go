@@ -19,6 +19,7 @@ const (
 // left when nothing is.
 func (x *examination) diagnose() {
 	x.horizonFits()
+	x.files()
 	x.dns()
 	x.clock()
 	x.horizonCapped()

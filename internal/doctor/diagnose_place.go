@@ -29,6 +29,20 @@ func otherKey(ms uint32) string {
 	return fmt.Sprintf("a key issued with --quota dedup-ttl=%dms allows it", (ms+9)/10*10) // it is held in tens
 }
 
+// files: this process cannot ask everything, and that is nobody else's fault.
+func (x *examination) files() {
+	unasked := len(x.in(NoFiles)) > 0
+	if d := x.report.DNS; d != nil {
+		unasked = unasked || d.Failure == Unasked ||
+			slices.ContainsFunc(d.Hosts, func(h Host) bool { return h.Failure == Unasked })
+	}
+	if unasked {
+		x.diagnosis("no-files", Fault,
+			"This process may open no more files, so that not all could be asked: too many are open.",
+			"Raise the limit (ulimit -n) and run this again. A client under the same limit fails in the same way.", "")
+	}
+}
+
 // dns says why no servers, or not all of them, were found.
 func (x *examination) dns() {
 	d := x.report.DNS
@@ -43,6 +57,7 @@ func (x *examination) dns() {
 	x.otherKeysDomain()
 	switch found := len(d.Elsewhere) > 0; {
 	case found:
+	case d.Failure == Unasked: // told as such
 	case d.Failure == Silent:
 		x.diagnosis("dns-silent", Fault,
 			fmt.Sprintf("No DNS server answered (%s).", d.Asked),
@@ -101,6 +116,7 @@ func (x *examination) records() {
 		switch {
 		case r.Taken:
 			taken++
+		case r.unasked: // told as such
 		case r.future:
 			late = append(late, r.Target)
 		case r.ID == 0 || r.Port == 0:
@@ -123,7 +139,7 @@ func (x *examination) records() {
 		x.future(late, taken)
 	}
 	for _, h := range d.Hosts {
-		if h.Partial != "" {
+		if h.Partial != "" && h.Failure != Unasked {
 			x.diagnosis("dns-half", Fault,
 				fmt.Sprintf("DNS gives addresses of %s, but the question for %s failed: %s.", h.Name, h.Partial, h.Error),
 				"Look at the DNS server: it should say that there are none, if there are none.", "")

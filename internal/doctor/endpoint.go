@@ -24,6 +24,7 @@ const (
 	NoRoute   State = "unreachable"    // ICMP, or this machine: no way to that host
 	Blocked   State = "blocked here"   // this machine forbids sending
 	NoFamily  State = "no such family" // this machine has no socket for the address family
+	NoFiles   State = "not asked"      // this process may open no more files
 	NoAnswer  State = "silent"
 )
 

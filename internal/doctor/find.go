@@ -61,7 +61,7 @@ func (x *examination) lookUp(ctx context.Context, d *DNS) error {
 	if err := x.take(d, records); err != nil {
 		return err
 	}
-	if len(x.report.Servers) == 0 && d.Failure != Silent {
+	if len(x.report.Servers) == 0 && d.Failure != Silent && d.Failure != Unasked {
 		x.elsewhere(ctx, d)
 	}
 	return nil
@@ -112,6 +112,8 @@ func reachable(a netip.Addr) bool {
 func lookupError(err error) (string, Failure) {
 	var code *discovery.ResponseError
 	switch {
+	case outOfFiles(err):
+		return plainError(err), Unasked
 	case errors.Is(err, discovery.ErrNoName):
 		return "there is no such name (NXDOMAIN)", NoName
 	case errors.Is(err, discovery.ErrNotFound):

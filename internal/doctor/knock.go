@@ -67,6 +67,12 @@ func refusal(err error) State {
 	return NoRoute
 }
 
+// outOfFiles reports whether a socket could not be had because there are too many open
+// files, in this process or in all.
+func outOfFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
 // plainError is an error's text without what the report says anyway.
 func plainError(err error) string {
 	var number syscall.Errno

@@ -101,7 +101,7 @@ func (x *examination) judge(d *DNS, r *Record) {
 	case r.Port == 0:
 		r.Why = "port 0"
 	case h >= 0 && len(d.Hosts[h].Addrs) == 0:
-		r.Why = noAddresses(&d.Hosts[h])
+		r.Why, r.unasked = noAddresses(&d.Hosts[h]), d.Hosts[h].Failure == Unasked
 	case s < 0:
 		r.Why = "over the limit of servers or addresses"
 	case x.report.Servers[s].Future:

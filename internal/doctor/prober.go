@@ -58,6 +58,9 @@ func (p *prober) examine(ctx context.Context) error {
 	var err error
 	if p.conn, err = p.cfg.Stack.Listen(netip.AddrPortFrom(local, 0), udp.Options{ReadBuffer: 1 << 20}); err != nil {
 		ep.State, ep.Error = NoFamily, plainError(err)
+		if outOfFiles(err) {
+			ep.State = NoFiles
+		}
 		return nil
 	}
 	ep.Local = p.conn.LocalAddr().Port()

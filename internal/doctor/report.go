@@ -78,16 +78,18 @@ const (
 	NoRecord Failure = "no such record"
 	Refused  Failure = "answered with an error" // REFUSED, SERVFAIL and the like
 	Silent   Failure = "no answer"
+	Unasked  Failure = "not asked" // this process may open no more files
 )
 
 // A Record is one SRV record.
 type Record struct {
-	Target string         `json:"target"`
-	Port   uint16         `json:"port"`
-	ID     ident.ServerID `json:"server_id,string"` // 0 if the target names none
-	Taken  bool           `json:"taken"`
-	Why    string         `json:"why,omitempty"` // it was not taken
-	future bool
+	Target  string         `json:"target"`
+	Port    uint16         `json:"port"`
+	ID      ident.ServerID `json:"server_id,string"` // 0 if the target names none
+	Taken   bool           `json:"taken"`
+	Why     string         `json:"why,omitempty"` // it was not taken
+	future  bool
+	unasked bool // nobody could be asked where it is
 }
 
 // A Host is the target of SRV records.

@@ -24,6 +24,9 @@ func (p *prober) silent(ctx context.Context) error {
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		err := p.cfg.Knock(knocking, ep.Addr, knock.datagram)
+		if outOfFiles(err) {
+			return // nobody knocked
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		refused = err

@@ -81,9 +81,12 @@ func (t *text) given(g *Given) {
 }
 
 func (t *text) dns(d *DNS) {
-	if d.Failure == Silent {
+	switch d.Failure {
+	case Silent:
 		t.beside("DNS", "no answer from "+d.Asked+" within "+span(d.Took))
-	} else {
+	case Unasked:
+		t.beside("DNS", d.Asked+" could not be asked")
+	default:
 		t.beside("DNS", d.Asked+" answered within "+span(d.Took))
 	}
 	ttl := ""
