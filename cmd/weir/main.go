@@ -17,8 +17,8 @@ func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		cancel(fmt.Errorf("%v signal received", <-signals))
-		os.Exit(signalStatus(<-signals))
+		insisted := untilInsisted(signals, func(sig os.Signal) { cancel(fmt.Errorf("%v signal received", sig)) })
+		os.Exit(signalStatus(insisted))
 	}()
 	os.Exit(run(ctx, os.Args[1:], &stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv}))
 }

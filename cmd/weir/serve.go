@@ -52,7 +52,7 @@ func (*serveCmd) Help() string {
         key: rl-aes1...
         legacy_keys: true
 
-The file is read again when it changes and on SIGHUP, without losing state or a datagram; a broken one changes nothing and is logged with its line and column. On SIGTERM the server leaves DNS, goes on answering for --drain, and ends; a second signal ends it at once.
+The file is read again when it changes and on SIGHUP, without losing state or a datagram; a broken one changes nothing and is logged with its line and column. On SIGTERM the server leaves DNS, goes on answering for --drain, and ends; a second signal ends it at once, unless it is a SIGTERM within a second of the first.
 
 The line of the log that says "serving" has the server's ID and the addresses that it is bound to, also for port 0.
 
