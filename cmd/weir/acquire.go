@@ -117,7 +117,7 @@ func (c *acquireCmd) print(w io.Writer, d weir.Decision, err error) error {
 	case c.JSON:
 		return json.NewEncoder(w).Encode(newDecisionJSON(d, err))
 	case err == nil:
-		_, err := fmt.Fprintf(w, "%s\n  %v\n", inWords(d), d.Profile())
+		_, err := fmt.Fprintf(w, "%s\n  %v\n", redact(inWords(d)), d.Profile())
 		return err
 	}
 	return nil // the error itself goes to standard error
@@ -197,13 +197,13 @@ func newDecisionJSON(d weir.Decision, err error) decisionJSON {
 	for _, r := range d.Resources() {
 		b := r.Resource.Bucket
 		j.Resources = append(j.Resources, resourceJSON{
-			Bucket: b.Name(), Limit: b.Limit(), WindowMs: b.Window().Milliseconds(), Tokens: r.Resource.Tokens,
+			Bucket: redact(b.Name()), Limit: b.Limit(), WindowMs: b.Window().Milliseconds(), Tokens: r.Resource.Tokens,
 			ActualRate: r.ActualRate, Deficit: r.Deficit, NoRoom: r.NoRoom(),
 		})
 	}
 	for _, g := range d.Guards() {
 		j.Guards = append(j.Guards, guardJSON{
-			Tracker: g.Guard.Tracker.Name(), ThresholdMs: g.Guard.Threshold.Milliseconds(), LatencyMs: g.Latency.Milliseconds(), Passed: g.Passed,
+			Tracker: redact(g.Guard.Tracker.Name()), ThresholdMs: g.Guard.Threshold.Milliseconds(), LatencyMs: g.Latency.Milliseconds(), Passed: g.Passed,
 		})
 	}
 	return j
