@@ -53,6 +53,9 @@ func (c *Core) finish(t time.Duration, f *flight, o Outcome, err error) {
 		c.announce(f)
 	}
 	c.learn(t, f)
+	if f.outcome == TimedOut && f.seen.Datagrams[DatagramStranger] > 0 {
+		c.forceDiscovery(t) // a server that has the key is not known: DNS may name it by now
+	}
 	c.end(t, f)
 }
 
