@@ -2,8 +2,6 @@ package server
 
 import (
 	"crypto/rand"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
@@ -152,7 +150,7 @@ func (s *settings) exposed() (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// check validates c and returns it with defaults, or one error that names the field.
+// check validates c and returns it with defaults, or a ConfigError.
 func (c Config) check() (*settings, error) {
 	s := &settings{Config: c}
 	s.fill()
@@ -162,7 +160,7 @@ func (c Config) check() (*settings, error) {
 		}
 	}
 	if (len(c.Tenants) > 0) == (c.TenantsFile != "") {
-		return nil, errors.New("server: tenants: give either a tenants file or a list of tenants")
+		return nil, bad("Tenants", "give either a tenants file or a list of tenants")
 	}
 	return s, nil
 }
@@ -204,16 +202,16 @@ func orDefault[T comparable](v, otherwise T) T {
 
 func (s *settings) checkListen() error {
 	if len(s.Listen) == 0 {
-		return errors.New("server: listen: no address; give at least one, such as 127.0.0.1:29292")
+		return bad("Listen", "no address; give at least one, such as 127.0.0.1:29292")
 	}
 	for _, text := range s.Listen {
-		a, err := parseAddr("listen", text)
+		a, err := parseAddr("Listen", text)
 		if err != nil {
 			return err
 		}
 		for _, other := range s.listen {
 			if a == other && a.Port() != 0 {
-				return fmt.Errorf("server: listen: %s is given twice", text)
+				return bad("Listen", "%s is given twice", text)
 			}
 		}
 		s.listen = append(s.listen, a)
@@ -223,14 +221,14 @@ func (s *settings) checkListen() error {
 
 func (s *settings) checkTimes() error {
 	var err error
-	if s.skew, err = milliseconds("skew", s.Skew); err != nil {
+	if s.skew, err = milliseconds("Skew", s.Skew); err != nil {
 		return err
 	}
-	if s.dedupCap, err = milliseconds("dedup TTL cap", s.DedupTTLCap); err != nil {
+	if s.dedupCap, err = milliseconds("DedupTTLCap", s.DedupTTLCap); err != nil {
 		return err
 	}
 	if s.TTL < time.Second || s.TTL > maxTTL || s.TTL%time.Second != 0 {
-		return fmt.Errorf("server: TTL: %v is not a whole number of seconds from 1 s to 24 h", s.TTL)
+		return bad("TTL", "%v is not a whole number of seconds from 1 s to 24 h", s.TTL)
 	}
 	return nil
 }
@@ -240,17 +238,17 @@ func (s *settings) checkBounds() error {
 		field string
 		value int
 	}{
-		{"identities", s.Identities}, {"answer bytes", s.AnswerBytes}, {"maximum of labels", s.MaxLabels},
+		{"Identities", s.Identities}, {"AnswerBytes", s.AnswerBytes}, {"MaxLabels", s.MaxLabels},
 	} {
 		if b.value < 0 {
-			return fmt.Errorf("server: %s: %d is negative", b.field, b.value)
+			return bad(b.field, "%d is negative", b.value)
 		}
 	}
 	if s.MemoryLimit < 0 {
-		return fmt.Errorf("server: memory limit: %d is negative", s.MemoryLimit)
+		return bad("MemoryLimit", "%d is negative", s.MemoryLimit)
 	}
 	if s.MemoryStrict && s.MemoryLimit == 0 {
-		return errors.New("server: memory limit: there is none to be strict about; give one")
+		return bad("MemoryLimit", "there is none to be strict about; give one")
 	}
 	return nil
 }
@@ -258,15 +256,15 @@ func (s *settings) checkBounds() error {
 func (s *settings) checkDNS() error {
 	if s.DNS == "" {
 		if s.Zone != "" {
-			return errors.New("server: zone: there is no DNS address to serve it on; give one too")
+			return bad("Zone", "there is no DNS address to serve it on; give one too")
 		}
 		if len(s.Advertise) > 0 {
-			return errors.New("server: advertise: there is no DNS to tell it; give a DNS address and a zone too")
+			return bad("Advertise", "there is no DNS to tell it; give a DNS address and a zone too")
 		}
 		return nil
 	}
 	if s.Zone == "" {
-		return errors.New("server: DNS: there is no zone to serve; give one too, such as rl.test")
+		return bad("DNS", "there is no zone to serve; give one too, such as rl.test")
 	}
 	var err error
 	if s.dns, err = parseAddr("DNS", s.DNS); err != nil {
@@ -284,7 +282,7 @@ func (s *settings) checkDNS() error {
 	}
 	for _, a := range s.listen {
 		if a.Addr().IsUnspecified() {
-			return fmt.Errorf("server: advertise: DNS cannot tell clients the wildcard address %v; give the address that they reach this machine by", a.Addr())
+			return bad("Advertise", "DNS cannot tell clients the wildcard address %v; give the address that they reach this machine by", a.Addr())
 		}
 	}
 	return nil
@@ -295,11 +293,11 @@ func (s *settings) checkAdmin() error {
 		return nil
 	}
 	var err error
-	if s.admin, err = parseAddr("admin", s.Admin); err != nil {
+	if s.admin, err = parseAddr("Admin", s.Admin); err != nil {
 		return err
 	}
 	if !s.admin.Addr().IsLoopback() {
-		return fmt.Errorf("server: admin: %v is not a loopback address; it asks nobody for a password, so give 127.0.0.1 or [::1]", s.admin.Addr())
+		return bad("Admin", "%v is not a loopback address; it asks nobody for a password, so give 127.0.0.1 or [::1]", s.admin.Addr())
 	}
 	return nil
 }
@@ -311,7 +309,7 @@ func parseAddr(field, text string) (netip.AddrPort, error) {
 	}
 	a, err := netip.ParseAddrPort(text)
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("server: %s: %q is not an IP address and a port, such as 127.0.0.1:29292, [::1]:29292 or 0.0.0.0:29292", field, text)
+		return netip.AddrPort{}, bad(field, "%q is not an IP address and a port, such as 127.0.0.1:29292, [::1]:29292 or 0.0.0.0:29292", text)
 	}
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()), nil
 }
@@ -320,13 +318,13 @@ func parseAdvertised(text string) (netip.AddrPort, error) {
 	ip, err := netip.ParseAddr(text)
 	a := netip.AddrPortFrom(ip.Unmap(), 0)
 	if err != nil {
-		a, err = parseAddr("advertise", text)
+		a, err = parseAddr("Advertise", text)
 	}
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("server: advertise: %q is not an IP address, with or without a port", text)
+		return netip.AddrPort{}, bad("Advertise", "%q is not an IP address, with or without a port", text)
 	}
 	if a.Addr().IsUnspecified() || a.Addr().IsMulticast() || a.Addr().Zone() != "" {
-		return netip.AddrPort{}, fmt.Errorf("server: advertise: no client can reach %v", a.Addr())
+		return netip.AddrPort{}, bad("Advertise", "no client can reach %v", a.Addr())
 	}
 	return a, nil
 }
@@ -334,7 +332,7 @@ func parseAdvertised(text string) (netip.AddrPort, error) {
 // milliseconds converts a time that the engine counts in milliseconds.
 func milliseconds(field string, d time.Duration) (uint32, error) {
 	if d < time.Millisecond || d > time.Hour || d%time.Millisecond != 0 {
-		return 0, fmt.Errorf("server: %s: %v is not a whole number of milliseconds from 1 ms to 1 h", field, d)
+		return 0, bad(field, "%v is not a whole number of milliseconds from 1 ms to 1 h", d)
 	}
 	return uint32(d / time.Millisecond), nil
 }

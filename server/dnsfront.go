@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/weirhq/weir/dnszone"
 )
@@ -29,8 +30,8 @@ func (s *Server) listenDNS() error {
 		Serial:          uint32(s.id.Start().Unix()),
 		NameServerAddrs: s.nameServer(),
 	})
-	if err != nil {
-		return fmt.Errorf("server: %w", err)
+	if err != nil { // all but the zone has been checked
+		return bad("Zone", "%s", strings.TrimPrefix(err.Error(), "dnszone: "))
 	}
 	if err := zone.SetMembers([]dnszone.Member{{ID: s.id, Addrs: s.advertised()}}); err != nil {
 		return fmt.Errorf("server: %w", err)

@@ -249,7 +249,7 @@ func TestConfigErrors(t *testing.T) {
 		{"wildcard", Config{Listen: []string{"0.0.0.0:0"}, Tenants: aes, DNS: "127.0.0.1:0", Zone: "rl.test"}, "server: advertise: DNS cannot tell clients the wildcard address 0.0.0.0; give the address that they reach this machine by"},
 		{"advertise a wildcard", Config{Listen: loopback, Tenants: aes, DNS: "127.0.0.1:0", Zone: "rl.test", Advertise: []string{"[::]:1"}}, "server: advertise: no client can reach ::"},
 		{"advertise a name", Config{Listen: loopback, Tenants: aes, DNS: "127.0.0.1:0", Zone: "rl.test", Advertise: []string{"host:1"}}, `server: advertise: "host:1" is not an IP address, with or without a port`},
-		{"bad zone", Config{Listen: loopback, Tenants: aes, DNS: "127.0.0.1:0", Zone: "a..b"}, "server: dnszone: "},
+		{"bad zone", Config{Listen: loopback, Tenants: aes, DNS: "127.0.0.1:0", Zone: "a..b"}, "server: zone: "},
 		{"exposed admin", Config{Listen: loopback, Tenants: aes, Admin: "0.0.0.0:0"}, "server: admin: 0.0.0.0 is not a loopback address; it asks nobody for a password, so give 127.0.0.1 or [::1]"},
 		{"clock before the build", Config{Listen: loopback, Tenants: aes, Clock: &fakeClock{}}, "server: the clock says 1970-01-01T00:00:00Z, but this program was built at 20"},
 		{"no entropy", Config{Listen: loopback, Tenants: aes, Entropy: strings.NewReader("")}, "server: drawing the server ID: EOF"},

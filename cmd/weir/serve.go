@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,7 +80,7 @@ func (c *serveCmd) run(ctx context.Context, std *stdio, start func(server.Config
 	}
 	srv, err := start(cfg)
 	if err != nil {
-		return err
+		return inFlags(err)
 	}
 	defer srv.Close()
 
@@ -97,6 +99,25 @@ func (c *serveCmd) run(ctx context.Context, std *stdio, start func(server.Config
 	defer ended()
 	hangups.follow(serving, &tasks, func() { _ = srv.Reload() }) // it logs
 	return srv.Run(ctx)
+}
+
+// serveFlags are the flags that fields of server.Config come from, where they do not have
+// the field's name.
+var serveFlags = map[string]string{
+	"DedupTTLCap": "dedup-ttl-cap", "AnswerBytes": "answer-bytes", "MaxLabels": "max-labels", "MemoryLimit": "memory-limit",
+}
+
+// inFlags makes an error of a field of the configuration one of the flag it comes from.
+func inFlags(err error) error {
+	var bad *server.ConfigError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	flag, ok := serveFlags[bad.Field]
+	if !ok {
+		flag = strings.ToLower(bad.Field)
+	}
+	return usage(fmt.Errorf("--%s: %s", flag, bad.Problem))
 }
 
 // config is what the flags make of a server.
