@@ -30,6 +30,9 @@ func (m *machine) discover(ctx context.Context, key apikey.Key) error {
 	if len(m.servers) == 0 {
 		m.core.Refresh(m.clock())
 		m.listen()
+		if err := m.outwait(ctx); err != nil {
+			return err
+		}
 		if err := m.lookUp(ctx); err != nil {
 			return err
 		}

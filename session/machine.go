@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/weirhq/weir"
 	"github.com/weirhq/weir/apikey"
@@ -139,7 +140,13 @@ func (m *machine) prepare(ctx context.Context) error {
 func (m *machine) submit(ctx context.Context, r *core.Request) (core.RequestID, error) {
 	id, err := m.core.Submit(m.clock(), r)
 	m.listen()
-	if errors.Is(err, core.ErrNoServers) && len(m.lookups) > 0 {
+	if !errors.Is(err, core.ErrNoServers) {
+		return id, m.refused(err)
+	}
+	if err := m.outwait(ctx); err != nil {
+		return 0, err
+	}
+	if len(m.lookups) > 0 {
 		if err := m.lookUp(ctx); err != nil {
 			return 0, err
 		}
@@ -147,6 +154,25 @@ func (m *machine) submit(ctx context.Context, r *core.Request) (core.RequestID, 
 		m.listen()
 	}
 	return id, m.refused(err)
+}
+
+// outwait waits for the next refresh and begins it, if the last one failed only
+// because an earlier call had no time for it: that is nothing that DNS has said.
+func (m *machine) outwait(ctx context.Context) error {
+	if len(m.lookups) > 0 || !errors.Is(m.cause, errCutShort) {
+		return nil
+	}
+	at, _ := m.core.Deadline() // there is one while no server is known
+	timer := time.NewTimer(at - m.clock().Mono)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return noServers(ctx.Err())
+	}
+	m.core.HandleTimer(m.clock())
+	m.listen()
+	return nil
 }
 
 // await does what the core says until the request has ended.
