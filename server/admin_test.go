@@ -233,7 +233,7 @@ func TestMetricThatCannotBeMade(t *testing.T) {
 func TestLatencyHistogram(t *testing.T) {
 	var h latencyHistogram
 	for _, d := range []time.Duration{0, time.Microsecond, time.Microsecond + 1, 3 * time.Millisecond, time.Minute} {
-		h.observe(d)
+		h.observe(d, 1)
 	}
 	count, sum, buckets := h.cumulative()
 	if count != 5 || sum != 60.003002001 {

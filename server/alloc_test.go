@@ -55,7 +55,7 @@ func TestDatagramPathDoesNotAllocate(t *testing.T) {
 		} {
 			i := 0
 			step := func() {
-				w.handle(w.clock.Now(), peer, path.next(i))
+				w.ask(path.next(i))
 				i++
 			}
 			for range runs { // tables grow to their size, a page at a time
@@ -84,7 +84,8 @@ func TestSocketToSocketDoesNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 		var ended sync.WaitGroup
-		ended.Go(func() { w.run(t.Context(), conn) })
+		w.conn = conn
+		ended.Go(func() { w.run(t.Context()) })
 
 		c := newClient(t, key)
 		requests := stream(c, 2*runs+10, func() []byte { return c.request(checkout(1)) })
@@ -137,7 +138,7 @@ func BenchmarkDatagram(b *testing.B) {
 					w = newWorker(b, newFakeClock(), rules, Tenant{Keys: []apikey.Key{key}})
 					b.StartTimer()
 				}
-				if w.handle(w.clock.Now(), peer, requests[i%known]) != nil {
+				if w.ask(requests[i%known]) != nil {
 					answered++
 				}
 			}
@@ -159,7 +160,7 @@ func BenchmarkForged(b *testing.B) {
 			forged[50]++
 			b.ReportAllocs()
 			for b.Loop() {
-				if w.handle(w.clock.Now(), peer, forged) != nil {
+				if w.ask(forged) != nil {
 					b.Fatal("answered")
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"strings"
 	"time"
 
@@ -23,7 +24,10 @@ const (
 	DefaultMaxLabels   = 4096
 )
 
-const maxTTL = 24 * time.Hour
+const (
+	maxTTL     = 24 * time.Hour
+	maxWorkers = 1024
+)
 
 // NoDrain is a [Config.Drain] that ends a server at once.
 const NoDrain time.Duration = -1
@@ -34,6 +38,12 @@ type Config struct {
 	// Listen are the UDP addresses to answer on, IPv4 and IPv6: an IP address and a
 	// port each, where port 0 lets the system choose. Together they are one server.
 	Listen []string
+
+	// Workers is how many sockets share each Listen address, each read by a goroutine of
+	// its own that serves every tenant: 1 to 1024. 0 is one for each processor that Go
+	// uses (GOMAXPROCS). Where the system does not spread flows over the sockets of one
+	// port (it does on Linux) there is one.
+	Workers int
 
 	// TenantsFile is the YAML file that names the tenants (docs/server.md, "Tenants").
 	// It is read again when it changes and by [Server.Reload].
@@ -166,6 +176,7 @@ func (c Config) check() (*settings, error) {
 }
 
 func (s *settings) fill() {
+	s.Workers = orDefault(s.Workers, runtime.GOMAXPROCS(0))
 	s.Skew = orDefault(s.Skew, DefaultSkew)
 	s.DedupTTLCap = orDefault(s.DedupTTLCap, DefaultDedupTTLCap)
 	s.TTL = orDefault(s.TTL, DefaultTTL)
@@ -234,6 +245,9 @@ func (s *settings) checkTimes() error {
 }
 
 func (s *settings) checkBounds() error {
+	if s.Workers < 1 || s.Workers > maxWorkers {
+		return bad("Workers", "%d is not from 1 to %d", s.Workers, maxWorkers)
+	}
 	for _, b := range []struct {
 		field string
 		value int

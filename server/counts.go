@@ -50,13 +50,14 @@ type latencyHistogram struct {
 	sum     atomic.Int64                          // ns
 }
 
-func (h *latencyHistogram) observe(d time.Duration) {
+// observe adds n answers that took d each.
+func (h *latencyHistogram) observe(d time.Duration, n uint64) {
 	i := 0
 	for i < len(latencyBounds) && d > latencyBounds[i] {
 		i++
 	}
-	h.buckets[i].Add(1)
-	h.sum.Add(int64(d))
+	h.buckets[i].Add(n)
+	h.sum.Add(int64(d) * int64(n))
 }
 
 // cumulative returns the histogram as Prometheus has it: how many observations there

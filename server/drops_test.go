@@ -276,7 +276,7 @@ func TestSources(t *testing.T) {
 	for _, from := range []string{"192.0.2.1:0", "0.0.0.0:9", "[::]:9"} {
 		b := newDropBench(t)
 		datagram := b.aes.request(checkout(1))
-		if answer := b.handle(b.clock.Now(), netip.MustParseAddrPort(from), datagram); answer != nil {
+		if answer := b.askFrom(netip.MustParseAddrPort(from), datagram); answer != nil {
 			t.Errorf("%s is answered", from)
 		}
 		if got := drops(b.worker); got != "map[source:1]" {
@@ -284,7 +284,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 	b := newDropBench(t)
-	if answer := b.handle(b.clock.Now(), netip.AddrPort{}, b.aes.request(checkout(1))); answer != nil {
+	if answer := b.askFrom(netip.AddrPort{}, b.aes.request(checkout(1))); answer != nil {
 		t.Error("nobody is answered")
 	}
 }

@@ -17,24 +17,39 @@ import (
 // that is dead, which lie there until the system gives it up.
 const writeBuffer = 1 << 20
 
-// listen binds the UDP addresses and makes a worker for each. It is a plain bind, so
-// that a second server on a taken port is refused.
+// listener is one UDP address and the workers that share it. Each has a socket of its
+// own, and the system spreads the flows over them.
+type listener struct {
+	addr    netip.AddrPort
+	workers []*worker
+}
+
+// listen binds the UDP addresses and makes their workers. The first bind of each address
+// is a plain one, so that a second server on a taken port is refused.
 func (s *Server) listen() error {
 	for _, a := range s.settings.listen {
-		c, err := s.settings.Stack.Listen(a, udp.Options{AskedAddr: true, WriteBuffer: writeBuffer})
+		conns, err := udp.ListenGroup(s.settings.Stack, a, s.settings.Workers, s.socketOptions())
 		if err != nil {
 			return listenError("UDP", a, err, udp.InUse(err))
 		}
-		s.conns = append(s.conns, c)
-		sealer, err := wire.NewSealer(s.settings.Entropy)
-		if err != nil {
-			return fmt.Errorf("server: %w", err)
+		l := &listener{addr: conns[0].LocalAddr()}
+		s.listeners = append(s.listeners, l)
+		for _, c := range conns {
+			l.workers = append(l.workers, &worker{
+				id: s.id, conn: c, clock: s.settings.Clock, registry: s.registry, counts: &s.counts,
+			})
 		}
-		s.workers = append(s.workers, &worker{
-			id: s.id, clock: s.settings.Clock, registry: s.registry, counts: &s.counts, sealer: sealer,
-		})
+		for _, w := range l.workers { // all sockets are known by now, and closed should this fail
+			if w.sealer, err = wire.NewSealer(s.settings.Entropy); err != nil {
+				return fmt.Errorf("server: %w", err)
+			}
+		}
 	}
 	return nil
+}
+
+func (s *Server) socketOptions() udp.Options {
+	return udp.Options{AskedAddr: true, WriteBuffer: writeBuffer}
 }
 
 // listenAdmin binds the address of health and metrics.

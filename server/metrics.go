@@ -18,6 +18,7 @@ func newGatherer(s *Server) (prometheus.Gatherer, error) {
 	r := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
 		&collector{s},
+		&frontCollector{s},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {

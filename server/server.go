@@ -17,7 +17,6 @@ import (
 
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/filewatch"
-	"github.com/weirhq/weir/internal/udp"
 )
 
 // Server is one r-server: one server ID and one engine per tenant, over all its
@@ -29,12 +28,11 @@ type Server struct {
 	registry *registry
 	counts   serverCounts
 
-	conns   []udp.Conn
-	workers []*worker
-	dns     *dnsFront          // nil if there is none
-	watcher *filewatch.Watcher // nil if there is none
-	admin   *http.Server       // nil if there is none
-	adminLn net.Listener
+	listeners []*listener
+	dns       *dnsFront          // nil if there is none
+	watcher   *filewatch.Watcher // nil if there is none
+	admin     *http.Server       // nil if there is none
+	adminLn   net.Listener
 
 	reloading sync.Mutex        // one reload at a time; guards loaded
 	loaded    [sha256.Size]byte // of the text that the current tenants come from
@@ -112,9 +110,9 @@ func (s *Server) ID() ident.ServerID { return s.id }
 // Addrs returns the UDP addresses that are answered on, in the configuration's order,
 // with the ports that the system chose.
 func (s *Server) Addrs() []netip.AddrPort {
-	addrs := make([]netip.AddrPort, len(s.conns))
-	for i, c := range s.conns {
-		addrs[i] = c.LocalAddr()
+	addrs := make([]netip.AddrPort, len(s.listeners))
+	for i, l := range s.listeners {
+		addrs[i] = l.addr
 	}
 	return addrs
 }
@@ -174,8 +172,10 @@ func (s *Server) Run(ctx context.Context) error {
 
 // start begins everything that goes on until release.
 func (s *Server) start(ctx context.Context, tasks *sync.WaitGroup, failed chan<- error) {
-	for i, w := range s.workers {
-		tasks.Go(func() { w.run(ctx, s.conns[i]) })
+	for _, l := range s.listeners {
+		for _, w := range l.workers {
+			tasks.Go(func() { w.run(ctx) })
+		}
 	}
 	tasks.Go(func() { s.registry.sweep(ctx, s.settings.Clock) })
 	if s.watcher != nil {
@@ -242,8 +242,10 @@ func (s *Server) Close() {
 
 // release closes everything that was opened. What was closed before does not mind.
 func (s *Server) release() {
-	for _, c := range s.conns {
-		_ = c.Close()
+	for _, l := range s.listeners {
+		for _, w := range l.workers {
+			_ = w.conn.Close()
+		}
 	}
 	if s.watcher != nil {
 		_ = s.watcher.Close()

@@ -364,7 +364,8 @@ func TestReadErrors(t *testing.T) {
 	w := newWorker(t, newFakeClock(), workerRules(), Tenant{Keys: []apikey.Key{key}})
 	c := newClient(t, key)
 	conn := &failingConn{failures: errorsInARow + 2, datagram: c.request(checkout(1))}
-	w.run(t.Context(), conn)
+	w.conn = conn
+	w.run(t.Context())
 	if conn.answers != 1 || w.counts.readErrors.Load() != uint64(errorsInARow+2) || w.counts.writeErrors.Load() != 1 {
 		t.Errorf("%d answers after %d errors of reading and %d of writing", conn.answers, w.counts.readErrors.Load(), w.counts.writeErrors.Load())
 	}

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"errors"
-	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirhq/weir/ident"
@@ -16,9 +16,12 @@ import (
 const keepPort = 1
 
 // worker takes datagrams from one socket through to their answers. Everything it needs
-// for one is its own and used again, so that no datagram allocates.
+// for one is its own and used again, so that no datagram allocates. It serves every
+// tenant, and waits for another worker only while that has a decision of the same tenant
+// made.
 type worker struct {
 	id       ident.ServerID
+	conn     udp.Conn
 	clock    Clock
 	registry *registry
 	counts   *serverCounts
@@ -30,14 +33,17 @@ type worker struct {
 	report   wire.ReportView
 	answer   wire.Answer
 	label    [maxLabel]byte
-	out      [wire.BufferSize]byte
+	out      []byte // space for the next answer
+
+	received atomic.Uint64 // datagrams read
 }
 
 // handle takes one datagram through: size, envelope, tenant, mode and authentication,
 // rate, management flag, PDU, engine. It returns the answer, which is valid until the next
 // call, or nothing. Whatever is not authenticated, fresh, well formed and within its
 // quotas gets no answer, and is counted.
-func (w *worker) handle(now limiter.Time, from netip.AddrPort, datagram []byte) []byte {
+func (w *worker) handle(now limiter.Time, in *udp.Datagram) []byte {
+	from, datagram := in.Peer, in.Payload()
 	if from.Port() == 0 || !from.Addr().IsValid() || from.Addr().IsUnspecified() {
 		return w.drop(nil, dropSource)
 	}
@@ -140,13 +146,21 @@ const (
 	errorPause   = 10 * time.Millisecond
 )
 
-// run answers what comes in until the socket is closed.
-func (w *worker) run(ctx context.Context, conn udp.Conn) {
-	in := []udp.Datagram{{Buf: make([]byte, wire.MaxDatagram+1)}}
-	out := make([]udp.Datagram, 1)
+// batchSize is how many datagrams a worker takes at once, of those that are there.
+const batchSize = 32
+
+// run answers what comes in until the socket is closed. Datagrams that are read at once
+// are decided at one time, for reading the clock costs as much as a bucket, and answered
+// at once.
+func (w *worker) run(ctx context.Context) {
+	in, out := make([]udp.Datagram, batchSize), make([]udp.Datagram, batchSize)
+	space := make([][]byte, batchSize)
+	for i := range in {
+		in[i].Buf, space[i] = make([]byte, wire.MaxDatagram+1), make([]byte, wire.BufferSize)
+	}
 	failures := 0
 	for {
-		_, err := conn.Read(in)
+		n, err := w.conn.Read(in)
 		if udp.Closed(err) {
 			return
 		}
@@ -158,18 +172,35 @@ func (w *worker) run(ctx context.Context, conn udp.Conn) {
 			continue
 		}
 		failures = 0
+		w.received.Add(uint64(n))
 		now := w.clock.Now()
-		answer := w.handle(now, in[0].Peer, in[0].Payload())
-		if answer == nil {
-			continue
+		answers := 0
+		for i := range in[:n] {
+			w.out = space[answers]
+			if answer := w.handle(now, &in[i]); answer != nil {
+				out[answers] = udp.Datagram{Buf: answer, N: len(answer), Peer: in[i].Peer, Local: in[i].Local}
+				answers++
+			}
 		}
-		out[0] = udp.Datagram{Buf: answer, N: len(answer), Peer: in[0].Peer, Local: in[0].Local}
-		if _, err := conn.Write(out); err != nil {
-			w.counts.writeErrors.Add(1)
-			continue
+		if sent := w.send(out[:answers]); sent > 0 {
+			w.counts.latency.observe(time.Duration(w.clock.Now().Mono-now.Mono), uint64(sent))
 		}
-		w.counts.latency.observe(time.Duration(w.clock.Now().Mono - now.Mono))
 	}
+}
+
+// send writes answers and returns how many the system took. One that it does not take
+// keeps back none behind it.
+func (w *worker) send(answers []udp.Datagram) (sent int) {
+	for len(answers) > 0 {
+		n, err := w.conn.Write(answers)
+		sent += n
+		if err == nil {
+			return sent
+		}
+		w.counts.writeErrors.Add(1)
+		answers = answers[min(n+1, len(answers)):]
+	}
+	return sent
 }
 
 // pause waits, or reports false when the context ends first.

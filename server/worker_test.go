@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/internal/vectors"
 	"github.com/weirhq/weir/limiter"
 	"github.com/weirhq/weir/wire"
@@ -37,11 +38,15 @@ func newWorker(tb testing.TB, clock *fakeClock, rules engineRules, tenants ...Te
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &worker{id: testServer, clock: clock, registry: r, counts: new(serverCounts), sealer: sealer}
+	return &worker{id: testServer, clock: clock, registry: r, counts: new(serverCounts), sealer: sealer, out: make([]byte, wire.BufferSize)}
 }
 
 // ask hands a datagram to the worker as if it came from peer.
-func (w *worker) ask(b []byte) []byte { return w.handle(w.clock.Now(), peer, b) }
+func (w *worker) ask(b []byte) []byte { return w.askFrom(peer, b) }
+
+func (w *worker) askFrom(from netip.AddrPort, b []byte) []byte {
+	return w.handle(w.clock.Now(), &udp.Datagram{Buf: b, N: len(b), Peer: from})
+}
 
 func anyKey(tb testing.TB, text string) apikey.Key {
 	tb.Helper()

@@ -14,6 +14,7 @@ import (
 
 type serveCmd struct {
 	Listen     []string       `default:"127.0.0.1:29292" placeholder:"ADDR" help:"UDP address to answer on (${default}); may be repeated. All of them are one server."`
+	Workers    int            `placeholder:"N" help:"Sockets that share each address, each with a worker of its own (one for each processor)."`
 	Tenants    string         `required:"" type:"path" placeholder:"FILE" help:"YAML file that names the tenants and their keys; followed while it changes. The world must not be able to read it."`
 	LegacyKeys bool           `help:"Accept keys of the legacy format for tenants that do not say."`
 	Estimator  string         `enum:"p50,min,p90,p99,mean" default:"p50" placeholder:"NAME" help:"What latency guards go by, for tenants that do not say: p50 (the default), min, p90, p99 or mean."`
@@ -134,7 +135,7 @@ func (c *serveCmd) config(std *stdio) (server.Config, error) {
 		return server.Config{}, errors.New("--skew, --dedup-ttl-cap and --ttl must be more than 0; leave one out for its default")
 	}
 	cfg := server.Config{
-		Listen: c.Listen, TenantsFile: c.Tenants, LegacyKeys: c.LegacyKeys, Estimator: estimator,
+		Listen: c.Listen, Workers: c.Workers, TenantsFile: c.Tenants, LegacyKeys: c.LegacyKeys, Estimator: estimator,
 		Skew: c.Skew, DedupTTLCap: c.DedupTTL,
 		Identities: c.Identities, AnswerBytes: c.AnswerSize, MaxLabels: c.MaxLabels,
 		MemoryLimit: int64(c.Memory), MemoryStrict: c.Strict,

@@ -1,0 +1,29 @@
+package server
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// frontCollector shows the counters of the workers.
+type frontCollector struct{ s *Server }
+
+var descReceived = desc("worker_datagrams_total", "Datagrams read, by the address and the worker that has a socket there.", "listen", "worker")
+
+// Describe implements prometheus.Collector.
+func (c *frontCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descReceived} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *frontCollector) Collect(ch chan<- prometheus.Metric) {
+	e := emitter{ch}
+	for _, l := range c.s.listeners {
+		for i, w := range l.workers {
+			e.counter(descReceived, w.received.Load(), l.addr.String(), strconv.Itoa(i))
+		}
+	}
+}
