@@ -14,7 +14,7 @@ import (
 func TestShadowIsATwin(t *testing.T) {
 	c := testConfig()
 	c.RateBuckets, c.Pacing = 3, true
-	real := newRig(t, c)
+	enforced := newRig(t, c)
 	c.Shadow = true
 	shadow := newRig(t, c)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -24,17 +24,17 @@ func TestShadowIsATwin(t *testing.T) {
 	var header wire.Header
 	for step := range 20_000 {
 		d := r.Int64N(3 * nsPerMs)
-		real.pass(d)
+		enforced.pass(d)
 		shadow.pass(d)
 		switch k := r.IntN(10); {
 		case k == 0:
 			ms := uint32(r.IntN(200))
-			real.report(watched.took(ms))
+			enforced.report(watched.took(ms))
 			shadow.report(watched.took(ms))
 			continue
 		case k < 3 && step > 0: // a repeat
 		default:
-			header = real.header()
+			header = enforced.header()
 			shadow.header()
 			last = wire.Request{Guards: []wire.Guard{watched.below(uint32(1 + r.IntN(2)*100))}}
 			for range r.IntN(3) {
@@ -44,16 +44,16 @@ func TestShadowIsATwin(t *testing.T) {
 		if header.UniqueID == (wire.UniqueID{}) {
 			continue
 		}
-		want, got := real.send(header, last), shadow.send(header, last)
+		want, got := enforced.send(header, last), shadow.send(header, last)
 		if want != got {
 			t.Fatalf("step %d: enforced %v, shadow %v", step, want, got)
 		}
 		seen[got]++
-		if !slices.Equal(real.ans.Rates, shadow.ans.Rates) {
-			t.Fatalf("step %d: %v: rates %v, shadow %v", step, got, real.ans.Rates, shadow.ans.Rates)
+		if !slices.Equal(enforced.ans.Rates, shadow.ans.Rates) {
+			t.Fatalf("step %d: %v: rates %v, shadow %v", step, got, enforced.ans.Rates, shadow.ans.Rates)
 		}
 		for i, latency := range shadow.ans.Latencies {
-			if want := min(real.ans.Latencies[i], last.Guards[i].Threshold-1); latency != want {
+			if want := min(enforced.ans.Latencies[i], last.Guards[i].Threshold-1); latency != want {
 				t.Fatalf("step %d: %v: guard %d shows %d ms, want %d", step, got, i, latency, want)
 			}
 		}
@@ -66,7 +66,7 @@ func TestShadowIsATwin(t *testing.T) {
 			t.Errorf("only %d were %v", seen[v], v)
 		}
 	}
-	a, b := real.e.Stats(), shadow.e.Stats()
+	a, b := enforced.e.Stats(), shadow.e.Stats()
 	if b.Shadowed != uint64(seen[Rejected]) || a.Shadowed != 0 {
 		t.Errorf("%d of %d rejections count as shadowed; enforced: %d", b.Shadowed, seen[Rejected], a.Shadowed)
 	}
