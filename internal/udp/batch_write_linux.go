@@ -33,7 +33,7 @@ func (w *batchWriter) write(ds []Datagram) (int, error) {
 		if err != nil {
 			return sent, fmt.Errorf("udp: write to %v: %w", ds[sent].Peer, err)
 		}
-		if n == 0 { // the standard library knows the zone's number
+		if n == 0 { // its zone has a name, or there is no way to it
 			if _, err := w.alone.write(ds[sent : sent+1]); err != nil {
 				return sent, err
 			}
@@ -56,9 +56,6 @@ func (w *batchWriter) writeSome(ds []Datagram) (int, error) {
 		n++
 	}
 	if n == 0 {
-		if !w.alone.routes(ds[0].Peer.Addr()) {
-			return 0, ErrNoRoute
-		}
 		return 0, nil
 	}
 	w.n = n

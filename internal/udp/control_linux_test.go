@@ -29,7 +29,8 @@ func TestControlTellsTimeAndDrops(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
-	for _, b := range [][]byte{stamp[:len(stamp)-1], drops[:headerLen+3]} {
+	short := func(kind uint32) []byte { return appendHeader(nil, headerLen, unix.SOL_SOCKET, kind) }
+	for _, b := range [][]byte{stamp[:len(stamp)-1], drops[:headerLen+3], short(unix.SCM_TIMESTAMPNS), short(unix.SO_RXQ_OVFL)} {
 		if got := readControl(b); got != (control{}) {
 			t.Errorf("cut: %+v", got)
 		}
