@@ -209,7 +209,7 @@ func TestEveryDrop(t *testing.T) {
 			return plain(b.aes)
 		}},
 	}
-	provoked := map[string]bool{dropSource.String(): true} // by TestSources
+	provoked := map[string]bool{dropSource.String(): true, dropLate.String(): true} // by TestSources and TestLate
 	for _, c := range cases {
 		provoked[c.reason] = true
 		t.Run(c.reason+" "+c.name, func(t *testing.T) {

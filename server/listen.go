@@ -49,7 +49,9 @@ func (s *Server) listen() error {
 }
 
 func (s *Server) socketOptions() udp.Options {
-	return udp.Options{AskedAddr: true, WriteBuffer: writeBuffer}
+	// How long a datagram lay in its socket is told by the machine's own clock.
+	_, machines := s.settings.Clock.(systemClock)
+	return udp.Options{AskedAddr: true, WriteBuffer: writeBuffer, Received: machines, CountDrops: true}
 }
 
 // listenAdmin binds the address of health and metrics.

@@ -9,11 +9,14 @@ import (
 // frontCollector shows the counters of the workers.
 type frontCollector struct{ s *Server }
 
-var descReceived = desc("worker_datagrams_total", "Datagrams read, by the address and the worker that has a socket there.", "listen", "worker")
+var (
+	descReceived = desc("worker_datagrams_total", "Datagrams read, by the address and the worker that has a socket there.", "listen", "worker")
+	descKernel   = desc("kernel_drops_total", "Datagrams that the system dropped because a worker's receive buffer was full, as far as is known when it reads the next one.", "listen", "worker")
+)
 
 // Describe implements prometheus.Collector.
 func (c *frontCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descReceived} {
+	for _, d := range []*prometheus.Desc{descReceived, descKernel} {
 		ch <- d
 	}
 }
@@ -24,6 +27,7 @@ func (c *frontCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, l := range c.s.listeners {
 		for i, w := range l.workers {
 			e.counter(descReceived, w.received.Load(), l.addr.String(), strconv.Itoa(i))
+			e.counter(descKernel, w.conn.Dropped(), l.addr.String(), strconv.Itoa(i))
 		}
 	}
 }

@@ -15,6 +15,7 @@ const (
 	dropMgmt                     // the tenant management flag is set
 	dropMalformed                // PDU malformed
 	dropKind                     // a PDU that only servers send
+	dropLate                     // waited for us longer than its dedup TTL
 	dropAnswer                   // decided, but the answer could not be built
 	reasonCount
 )
@@ -31,6 +32,7 @@ var reasonNames = [reasonCount]string{
 	dropMgmt:       "mgmt",
 	dropMalformed:  "malformed",
 	dropKind:       "kind",
+	dropLate:       "late",
 	dropAnswer:     "answer",
 }
 

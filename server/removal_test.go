@@ -51,7 +51,7 @@ func TestRemovedUnderAWorker(t *testing.T) {
 		r.set(r.tenant)
 		before := r.w.counts.dropped[dropUnknownKey].Load()
 		if name == "request" {
-			if r.w.handleRequest(r.clock.Now(), held, key, pdu) != nil {
+			if r.w.handleRequest(r.clock.Now(), held, key, pdu, 0) != nil {
 				t.Error("a request was executed for a tenant that is gone")
 			}
 		} else {

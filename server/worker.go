@@ -80,16 +80,19 @@ func (w *worker) handle(now limiter.Time, in *udp.Datagram) []byte {
 	case err != nil:
 		return w.drop(t, dropMalformed)
 	case kind == wire.KindRequest:
-		return w.handleRequest(now, t, key, pdu)
+		return w.handleRequest(now, t, key, pdu, in.Received)
 	case kind == wire.KindReport:
 		return w.handleReport(now, t, pdu)
 	}
 	return w.drop(t, dropKind)
 }
 
-func (w *worker) handleRequest(now limiter.Time, t *tenant, key int, pdu []byte) []byte {
+func (w *worker) handleRequest(now limiter.Time, t *tenant, key int, pdu []byte, received int64) []byte {
 	if wire.ParseRequest(pdu, &w.request) != nil {
 		return w.drop(t, dropMalformed)
+	}
+	if waited(now, received) > int64(w.request.DedupTTL) {
+		return w.drop(t, dropLate)
 	}
 	question := &w.envelope.Header
 	verdict, ok := t.state.decide(now, question, &w.request, &w.answer)
@@ -114,6 +117,18 @@ func (w *worker) handleRequest(now limiter.Time, t *tenant, key int, pdu []byte)
 		return w.drop(t, dropAnswer)
 	}
 	return answer
+}
+
+// waited returns for how many whole milliseconds a datagram that the system received at a
+// time, in Unix ns or 0, lay in its socket. Both times are of the machine's wall clock. One
+// that was set in between may make them absurd, and then there is nothing to tell.
+func waited(now limiter.Time, received int64) int64 {
+	const absurd = 60_000
+	ms := int64(now.Wall) - received/1_000_000
+	if received == 0 || ms < 0 || ms > absurd {
+		return 0
+	}
+	return ms
 }
 
 func (w *worker) handleReport(now limiter.Time, t *tenant, pdu []byte) []byte {
