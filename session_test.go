@@ -96,6 +96,7 @@ func (tr trace) same(t *testing.T, key apikey.Key, p policy.Policy) outcome {
 		}
 		defer c.Close()
 		d, err := c.Acquire(context.Background(), r)
+		synctest.Wait() // a send that failed is counted after the decision is told
 		return d, c.Stats(), err
 	})
 	asSession := tr.run(t, key, func(host *udp.NetworkHost, servers []discovery.Server) (weir.Decision, weir.Stats, error) {
