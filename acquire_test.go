@@ -14,6 +14,7 @@ import (
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/ident"
+	scripted "github.com/weirhq/weir/internal/responder"
 	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/wire"
 )
@@ -50,8 +51,8 @@ func TestAcquireGrants(t *testing.T) {
 		for _, s := range w.servers {
 			// The younger may not have answered in time to be spared a
 			// completion delivery.
-			if n, ids := s.counts(); ids != 1 || n > 2 || s.id == 1000 && n != 1 {
-				t.Errorf("server %v got %d datagrams of %d requests", s.id, n, ids)
+			if n, ids := received(s); ids != 1 || n > 2 || s.ID == 1000 && n != 1 {
+				t.Errorf("server %v got %d datagrams of %d requests", s.ID, n, ids)
 			}
 		}
 		if n := c.Stats().Sockets; n != 1 {
@@ -65,21 +66,21 @@ func TestAcquireSendsWhatIsAsked(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 1)
 			c := w.client(func(cfg *Config) { cfg.Layout = layout })
-			w.servers[0].do(func(e *exchange) {
+			w.servers[0].Do(func(e *exchange) {
 				opts := TrackerOptions{TTL: 10 * time.Second, MaxSamples: 100, MinSamples: 5, BufferSize: 8}
 				guard := wire.Guard{Tracker: Tracker("db", opts).ID(), TTL: 10000, MaxSamples: 100, MinSamples: 5, Threshold: 250}
 				if layout == wire.Layout1 {
 					guard.BufferSize = 8
 					guard.Tracker = ident.TrackerLayout1("db", 10000, 100, 8, 5)
 				}
-				if got := e.request.Guard(0); got != guard {
+				if got := e.Request.Guard(0); got != guard {
 					t.Errorf("guard %+v, want %+v", got, guard)
 				}
 				want := wire.Resource{Bucket: checkout.ID(), Window: 1000, Rate: 100, Tokens: 3}
-				if got := e.request.Resource(0); got != want {
+				if got := e.Request.Resource(0); got != want {
 					t.Errorf("resource %+v, want %+v", got, want)
 				}
-				if got := string(e.request.Label()); got != "api\x00" {
+				if got := string(e.Request.Label()); got != "api\x00" {
 					t.Errorf("label %q", got)
 				}
 			})
@@ -101,12 +102,12 @@ func TestAcquireRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		c := w.client()
-		w.servers[0].do(func(e *exchange) {
-			for i := range e.answer.Deficits {
-				e.answer.Rates[i], e.answer.Deficits[i] = 100, uint16(i)
+		w.servers[0].Do(func(e *exchange) {
+			for i := range e.Answer.Deficits {
+				e.Answer.Rates[i], e.Answer.Deficits[i] = 100, uint16(i)
 			}
-			for i := range e.answer.Latencies {
-				e.answer.Latencies[i] = uint32(100 * i)
+			for i := range e.Answer.Latencies {
+				e.Answer.Latencies[i] = uint32(100 * i)
 			}
 		})
 		// Of each more than a decision has room for in place.
@@ -144,7 +145,7 @@ func TestAcquireToldOfNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		c := w.client()
-		w.servers[0].do(func(e *exchange) { e.answer.Rates[0], e.answer.Deficits[0] = 0, 1 })
+		w.servers[0].Do(func(e *exchange) { e.Answer.Rates[0], e.Answer.Deficits[0] = 0, 1 })
 		d, err := c.Acquire(context.Background(), oneToken())
 		if err != nil || d.Granted() || !d.Resources()[0].NoRoom() || !strings.Contains(d.String(), "no room") {
 			t.Fatalf("%v, %v", d, err)
@@ -168,7 +169,7 @@ func TestAcquireTimesOut(t *testing.T) {
 		w := newWorld(t, 2)
 		c := w.client()
 		for _, s := range w.servers {
-			s.do(func(e *exchange) { e.silent = true })
+			s.Do(func(e *exchange) { e.Silent = true })
 		}
 		start := time.Now()
 		_, err := c.Acquire(context.Background(), oneToken())
@@ -186,8 +187,8 @@ func TestAcquireTimesOut(t *testing.T) {
 		}
 		synctest.Wait()
 		for _, s := range w.servers {
-			if n, ids := s.counts(); n != 2 || ids != 1 {
-				t.Errorf("server %v got %d datagrams of %d requests; want a send and a replay", s.id, n, ids)
+			if n, ids := received(s); n != 2 || ids != 1 {
+				t.Errorf("server %v got %d datagrams of %d requests; want a send and a replay", s.ID, n, ids)
 			}
 		}
 	})
@@ -200,22 +201,22 @@ func TestTimeoutTellsWhatCameIn(t *testing.T) {
 		seen   core.DatagramVerdict
 		text   string
 	}{
-		"another key": {func(t *testing.T, e *exchange) { e.raw = foreign(t, e, testKey(t, apikey.AuthAES)) }, core.DatagramForged, "not authentic"},
+		"another key": {func(t *testing.T, e *exchange) { e.Raw = foreign(t, e, testKey(t, apikey.AuthAES)) }, core.DatagramForged, "not authentic"},
 		"another mode": {
-			func(t *testing.T, e *exchange) { e.raw = foreign(t, e, testKey(t, apikey.AuthNone)) }, core.DatagramMode,
+			func(t *testing.T, e *exchange) { e.Raw = foreign(t, e, testKey(t, apikey.AuthNone)) }, core.DatagramMode,
 			"another authentication mode",
 		},
-		"noise":     {func(_ *testing.T, e *exchange) { e.raw = []byte("HTTP/1.1 400 Bad Request") }, core.DatagramMalformed, "malformed"},
-		"too long":  {func(_ *testing.T, e *exchange) { e.raw = make([]byte, wire.MaxDatagram+1) }, core.DatagramMalformed, "malformed"},
-		"stranger":  {func(_ *testing.T, e *exchange) { e.header.KeyID = 4711 }, core.DatagramStranger, "not asked"},
-		"unrelated": {func(_ *testing.T, e *exchange) { e.header.UniqueID[3]++ }, core.DatagramUnknown, "no question of ours"},
+		"noise":     {func(_ *testing.T, e *exchange) { e.Raw = []byte("HTTP/1.1 400 Bad Request") }, core.DatagramMalformed, "malformed"},
+		"too long":  {func(_ *testing.T, e *exchange) { e.Raw = make([]byte, wire.MaxDatagram+1) }, core.DatagramMalformed, "malformed"},
+		"stranger":  {func(_ *testing.T, e *exchange) { e.Header.KeyID = 4711 }, core.DatagramStranger, "not asked"},
+		"unrelated": {func(_ *testing.T, e *exchange) { e.Header.UniqueID[3]++ }, core.DatagramUnknown, "no question of ours"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1)
 				c := w.client()
-				w.servers[0].do(func(e *exchange) { tt.script(t, e) })
+				w.servers[0].Do(func(e *exchange) { tt.script(t, e) })
 				_, err := c.Acquire(context.Background(), oneToken())
 				var timeout *TimeoutError
 				if !errors.As(err, &timeout) {
@@ -244,9 +245,9 @@ func TestAnswerThatIsTooLong(t *testing.T) {
 			length int
 			ok     bool
 		}{{wire.MaxDatagram, true}, {wire.MaxDatagram + 1, false}} {
-			s.do(func(e *exchange) {
-				e.raw = foreign(t, e, w.key)
-				e.raw = append(e.raw, make([]byte, tt.length-len(e.raw))...) // ignored behind the PDU
+			s.Do(func(e *exchange) {
+				e.Raw = foreign(t, e, w.key)
+				e.Raw = append(e.Raw, make([]byte, tt.length-len(e.Raw))...) // ignored behind the PDU
 			})
 			d, err := c.Acquire(context.Background(), oneToken())
 			if d.Granted() != tt.ok || (err == nil) != tt.ok {
@@ -266,7 +267,7 @@ func foreign(t *testing.T, e *exchange, key apikey.Key) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := credential.AppendResponse(nil, sealer, &e.header, e.request, &e.answer)
+	b, err := credential.AppendResponse(nil, sealer, &e.Header, e.Request, &e.Answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +280,7 @@ func TestAcquireFailsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		c := w.client()
-		w.servers[0].do(func(e *exchange) { e.silent = true })
+		w.servers[0].Do(func(e *exchange) { e.Silent = true })
 		for range 3 {
 			d := acquire(t, c)
 			if d.Server() != 2000 || d.Elapsed() != 20*time.Millisecond {
@@ -287,10 +288,10 @@ func TestAcquireFailsOver(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if n, ids := w.servers[0].counts(); n != 6 || ids != 3 {
+		if n, ids := received(w.servers[0]); n != 6 || ids != 3 {
 			t.Errorf("the dead server got %d datagrams of %d requests; want a send and a completion delivery each", n, ids)
 		}
-		if n, ids := w.servers[1].counts(); n != 3 || ids != 3 {
+		if n, ids := received(w.servers[1]); n != 3 || ids != 3 {
 			t.Errorf("the second server got %d datagrams of %d requests", n, ids)
 		}
 	})
@@ -324,7 +325,7 @@ func TestCompletionDeliveryPrecedesTheDecision(t *testing.T) {
 			t.Errorf("decided after %v, returned after %v", d.Elapsed(), took)
 		}
 		synctest.Wait()
-		if n, _ := w.servers[0].counts(); n != 2 {
+		if n, _ := received(w.servers[0]); n != 2 {
 			t.Errorf("the server got %d datagrams", n)
 		}
 	})
@@ -362,14 +363,14 @@ func TestAcquireWhenNothingCanBeSent(t *testing.T) {
 func TestAcquireWithoutAFamily(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		six := startResponder(t, w.net.Host(netip.MustParseAddr("fd00::9")), "[fd00::9]:29292", 500, w.key)
+		six := scripted.Start(t, w.net.Host(netip.MustParseAddr("fd00::9")), "[fd00::9]:29292", 500, w.key)
 		w.servers = append(w.servers, six)
 		w.host = w.net.Host(netip.MustParseAddr("10.0.1.2"))
 		c := w.client()
 		if d := acquire(t, c); d.Server() != 1000 {
 			t.Errorf("%v", d)
 		}
-		alone := w.client(func(cfg *Config) { cfg.Servers = append(cfg.Servers, six.member()) })
+		alone := w.client(func(cfg *Config) { cfg.Servers = append(cfg.Servers, six.Member()) })
 		if _, err := alone.Acquire(context.Background(), oneToken()); !errors.Is(err, ErrIO) || !errors.Is(err, udp.ErrNotLocal) {
 			t.Error(err)
 		}
@@ -379,7 +380,7 @@ func TestAcquireWithoutAFamily(t *testing.T) {
 func TestAcquireOverBothFamilies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		six := startResponder(t, w.net.Host(netip.MustParseAddr("fd00::9")), "[fd00::9]:29292", 500, w.key)
+		six := scripted.Start(t, w.net.Host(netip.MustParseAddr("fd00::9")), "[fd00::9]:29292", 500, w.key)
 		w.servers = append(w.servers, six)
 		c := w.client()
 		if d := acquire(t, c); d.Server() != 500 {
@@ -395,7 +396,7 @@ func TestTooManyInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		c := w.client(func(cfg *Config) { cfg.MaxInFlight = 3 })
-		w.servers[0].do(func(e *exchange) { e.delay = 10 * time.Millisecond })
+		w.servers[0].Do(func(e *exchange) { e.Delay = 10 * time.Millisecond })
 		errs := make(chan error)
 		for range 4 {
 			go func() {
@@ -421,7 +422,7 @@ func TestWallClockSteps(t *testing.T) {
 		var step atomic.Int64
 		w.clock = func() core.Time { return clocks[step.Load()]() }
 		c := w.client()
-		w.servers[0].do(func(e *exchange) { e.silent = true })
+		w.servers[0].Do(func(e *exchange) { e.Silent = true })
 		for _, ms := range []int64{0, 3_600_000, 0, -3_600_000, 3_600_000} {
 			time.AfterFunc(10*time.Millisecond, func() { step.Store(ms) }) // while a request waits
 			if d := acquire(t, c); d.Elapsed() != 20*time.Millisecond {

@@ -17,7 +17,7 @@ func guarded() Request {
 // reportedMs returns the latencies that a server was told.
 func reportedMs(s *responder) []uint32 {
 	var ms []uint32
-	for _, o := range s.reported() {
+	for _, o := range s.Log().Reports {
 		ms = append(ms, o.Latency)
 	}
 	return ms
@@ -67,7 +67,7 @@ func TestDo(t *testing.T) {
 		},
 		"rejected": {
 			Admission{Request: guarded()},
-			func(e *exchange) { e.answer.Latencies[0] = 100 }, nil, false,
+			func(e *exchange) { e.Answer.Latencies[0] = 100 }, nil, false,
 			func(err error) bool {
 				var r *RejectedError
 				return errors.Is(err, ErrRejected) && errors.As(err, &r) && !r.Decision.Granted() && r.Decision.Server() == 1000
@@ -75,7 +75,7 @@ func TestDo(t *testing.T) {
 		},
 		"no decision": {
 			Admission{Request: guarded()},
-			func(e *exchange) { e.silent = true }, nil, false,
+			func(e *exchange) { e.Silent = true }, nil, false,
 			func(err error) bool { return errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRejected) }, 0,
 		},
 		"a report that fails": {
@@ -89,7 +89,7 @@ func TestDo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1)
 				c := w.client()
-				w.servers[0].do(tt.script)
+				w.servers[0].Do(tt.script)
 				runs := 0
 				d, err := c.Do(context.Background(), tt.admission, func(context.Context) error {
 					runs++

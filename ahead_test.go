@@ -54,7 +54,7 @@ func TestTimersDoNotOutrunStarvedReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		for i, s := range w.servers {
-			s.do(func(e *exchange) { e.delay = time.Duration(4+i) * time.Millisecond })
+			s.Do(func(e *exchange) { e.Delay = time.Duration(4+i) * time.Millisecond })
 		}
 		h := &starved{NetworkHost: w.host}
 		w.stack = h
@@ -96,7 +96,7 @@ func (endlessConn) ReadAhead(ds []udp.Datagram) int {
 func TestTimersFireInAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.servers[0].do(func(e *exchange) { e.silent = e.repeat == 0 })
+		w.servers[0].Do(func(e *exchange) { e.Silent = e.Repeat == 0 })
 		w.stack = endless{w.host}
 		c := w.client()
 		if d := acquire(t, c); d.Round() != 1 {

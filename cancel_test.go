@@ -41,7 +41,7 @@ var states = map[string]struct {
 // silence keeps servers from answering.
 func (w *world) silence(servers ...int) {
 	for _, i := range servers {
-		w.servers[i].do(func(e *exchange) { e.silent = true })
+		w.servers[i].Do(func(e *exchange) { e.Silent = true })
 	}
 }
 
@@ -76,7 +76,7 @@ func TestContextThatHasEnded(t *testing.T) {
 			t.Error(err)
 		}
 		synctest.Wait()
-		if n, _ := w.servers[0].counts(); n != 0 {
+		if n, _ := received(w.servers[0]); n != 0 {
 			t.Errorf("%d datagrams were sent", n)
 		}
 	})
@@ -88,7 +88,7 @@ func TestContextEndsWithTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		c := w.client()
-		w.servers[0].do(func(e *exchange) { e.delay = 5 * time.Millisecond })
+		w.servers[0].Do(func(e *exchange) { e.Delay = 5 * time.Millisecond })
 		for range 50 {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 			d, err := c.Acquire(ctx, oneToken())

@@ -35,7 +35,7 @@ func (w *world) members() []discovery.Server { return memberList(w.servers...) }
 func memberList(servers ...*responder) []discovery.Server {
 	var members []discovery.Server
 	for _, s := range servers {
-		members = append(members, s.member())
+		members = append(members, s.Member())
 	}
 	return members
 }
@@ -49,7 +49,7 @@ func TestAcquireWaitsForTheFirstDiscovery(t *testing.T) {
 		if d := acquire(t, c); d.Server() != 1000 || d.Elapsed() != 0 || time.Since(start) != 3*time.Second {
 			t.Errorf("%v after %v", d, time.Since(start))
 		}
-		if servers := c.Servers(); len(servers) != 2 || servers[0].ID != 1000 || servers[1].Addrs[0] != w.servers[1].conn.LocalAddr() {
+		if servers := c.Servers(); len(servers) != 2 || servers[0].ID != 1000 || servers[1].Addrs[0] != w.servers[1].Member().Addrs[0] {
 			t.Errorf("%v", servers)
 		}
 	})
@@ -137,9 +137,9 @@ func TestResolverReturns(t *testing.T) {
 		z.fail(errNameServer)
 		pass(10 * time.Second)
 		acquire(t, c)
-		w.servers[0].stop() // replaced by a younger one
+		w.servers[0].Stop() // replaced by a younger one
 		replacement := w.addServer(3)
-		z.set(2*time.Second, w.servers[1].member(), replacement.member())
+		z.set(2*time.Second, w.servers[1].Member(), replacement.Member())
 		pass(3 * time.Minute) // longer than any backoff
 		if d := acquire(t, c); d.Server() != 2000 {
 			t.Errorf("%v", d)
@@ -216,7 +216,7 @@ func (l lookups) LookupAddrs(ctx context.Context, host string) ([]netip.Addr, ti
 func TestOneLookupHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, z := discoverable(t, 3, time.Minute)
-		oldest := w.servers[0].member().ID.Label() + ".rl.test"
+		oldest := w.servers[0].Member().ID.Label() + ".rl.test"
 		hanging := lookups{z, func(ctx context.Context, host string) error {
 			if host == oldest {
 				<-ctx.Done()

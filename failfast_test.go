@@ -26,7 +26,7 @@ func failingAfter(timeouts int, probe time.Duration) func(*Config) {
 // speak makes servers grant again.
 func (w *world) speak() {
 	for _, s := range w.servers {
-		s.do(nil)
+		s.Do(nil)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestFailFastFollowsDNS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		z := &zone{}
-		z.set(5*time.Second, w.servers[0].member())
+		z.set(5*time.Second, w.servers[0].Member())
 		c := w.client(failingAfter(1, time.Hour), func(cfg *Config) { cfg.Zone, cfg.Resolver = "rl.test", z })
 		synctest.Wait()
 		acquire(t, c)
@@ -188,7 +188,7 @@ func TestFailFastFollowsDNS(t *testing.T) {
 		if _, err := took(c); !errors.Is(err, ErrTimeout) {
 			t.Fatal(err)
 		}
-		z.set(5*time.Second, w.servers[1].member())
+		z.set(5*time.Second, w.servers[1].Member())
 		if _, err := took(c); !errors.Is(err, ErrFailFast) {
 			t.Fatal(err)
 		}

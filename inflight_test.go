@@ -67,7 +67,7 @@ func TestPlacesAreFreeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, 1)
-				w.servers[0].do(func(e *exchange) { e.delay, e.silent = tt.answer, tt.answer == 0 })
+				w.servers[0].Do(func(e *exchange) { e.Delay, e.Silent = tt.answer, tt.answer == 0 })
 				c := w.client(bounded(places))
 				for round := range 3 {
 					ctx, cancel := context.WithCancel(context.Background())
@@ -113,9 +113,9 @@ func TestMoreCallersThanPlaces(t *testing.T) {
 		w := newWorld(t, 2)
 		c := w.client(bounded(places))
 		for _, s := range w.servers {
-			s.do(func(e *exchange) {
-				e.delay = time.Duration(rand.IntN(80)) * time.Millisecond
-				e.silent = rand.IntN(10) == 0
+			s.Do(func(e *exchange) {
+				e.Delay = time.Duration(rand.IntN(80)) * time.Millisecond
+				e.Silent = rand.IntN(10) == 0
 			})
 		}
 		ctx, cancel := context.WithCancel(context.Background())

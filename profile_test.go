@@ -19,10 +19,10 @@ func TestProfile(t *testing.T) {
 		w.silence(1, 2)
 		acquireProfile(t, c, Profile{Server: 1000, Oldest: true, KeepPort: true, Servers: 3, Answered: 1})
 		w.silence(0, 1)
-		w.servers[2].do(func(e *exchange) {
-			e.delay = 45 * time.Millisecond
-			e.silent = e.repeat > 0
-			e.header.Steering = 0
+		w.servers[2].Do(func(e *exchange) {
+			e.Delay = 45 * time.Millisecond
+			e.Silent = e.Repeat > 0
+			e.Header.Steering = 0
 		})
 		acquireProfile(t, c, Profile{
 			Server: 3000, Round: 2, Final: true, Elapsed: 45 * time.Millisecond, Servers: 3, Answered: 1, Replays: 1,
@@ -56,9 +56,9 @@ func TestProfileCountsAnswers(t *testing.T) {
 		w := newWorld(t, 3)
 		c := w.client()
 		for i, s := range w.servers {
-			s.do(func(e *exchange) {
-				e.delay = time.Duration([]int{15, 5, 18}[i]) * time.Millisecond
-				e.answer = wire.Answer{Rates: []uint32{0}, Deficits: []uint16{1}}
+			s.Do(func(e *exchange) {
+				e.Delay = time.Duration([]int{15, 5, 18}[i]) * time.Millisecond
+				e.Answer = wire.Answer{Rates: []uint32{0}, Deficits: []uint16{1}}
 			})
 		}
 		d, err := c.Acquire(context.Background(), oneToken())

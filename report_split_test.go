@@ -48,9 +48,9 @@ func TestLongReport(t *testing.T) {
 				}
 				synctest.Wait()
 				for _, s := range w.servers {
-					got := s.reported()
+					got := s.Log().Reports
 					if len(got) != want.observations {
-						t.Fatalf("server %v was told of %d observations, want %d", s.id, len(got), want.observations)
+						t.Fatalf("server %v was told of %d observations, want %d", s.ID, len(got), want.observations)
 					}
 					last := -1
 					for _, o := range got {
@@ -132,12 +132,12 @@ func TestReportsGoOutWhileRequestsFail(t *testing.T) {
 		c := w.client(bounded(1), failingAfter(2, time.Second))
 		report := func(when string) {
 			t.Helper()
-			before, start := len(w.servers[0].reported()), time.Now()
+			before, start := len(w.servers[0].Log().Reports), time.Now()
 			if err := c.Report(inventory.Took(time.Second), inventory.Took(time.Second)); err != nil || time.Since(start) != 0 {
 				t.Errorf("%s: %v after %v", when, err, time.Since(start))
 			}
 			synctest.Wait()
-			if n := len(w.servers[0].reported()) - before; n != 2 {
+			if n := len(w.servers[0].Log().Reports) - before; n != 2 {
 				t.Errorf("%s: %d observations arrived", when, n)
 			}
 		}

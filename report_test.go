@@ -30,9 +30,9 @@ func TestReportReachesEveryServer(t *testing.T) {
 		synctest.Wait()
 		for _, s := range w.servers {
 			if got := reportedMs(s); !slices.Equal(got, want) {
-				t.Errorf("server %v was told %v ms, want %v", s.id, got, want)
+				t.Errorf("server %v was told %v ms, want %v", s.ID, got, want)
 			}
-			for _, o := range s.reported() {
+			for _, o := range s.Log().Reports {
 				o.Latency = 0
 				if want := (wire.Observation{Tracker: inventory.ID(), TTL: 10000, MaxSamples: 100, MinSamples: 5}); o != want {
 					t.Errorf("%+v, want %+v", o, want)
@@ -54,7 +54,7 @@ func TestReportIsSplit(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		got := w.servers[0].reported()
+		got := w.servers[0].Log().Reports
 		for i, o := range got {
 			if o.Latency != uint32(i) {
 				t.Fatalf("observation %d says %d ms", i, o.Latency)
@@ -81,7 +81,7 @@ func TestReportInLayout1(t *testing.T) {
 		}
 		synctest.Wait()
 		want := wire.Observation{Tracker: ident.TrackerLayout1("db", 1000, 9, 8, 1), TTL: 1000, MaxSamples: 9, BufferSize: 8, MinSamples: 1, Latency: 2000}
-		if got := w.servers[0].reported(); len(got) != 1 || got[0] != want {
+		if got := w.servers[0].Log().Reports; len(got) != 1 || got[0] != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		if n := c.Stats().ObservationsLeftOut; n != 1 {

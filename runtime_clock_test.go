@@ -79,9 +79,9 @@ func TestStampsFollowTheWallClock(t *testing.T) {
 		clock := w.step()
 		c := w.client()
 		var stamps []uint64
-		w.servers[0].do(func(e *exchange) {
-			stamps = append(stamps, e.header.Timestamp)
-			e.silent = true
+		w.servers[0].Do(func(e *exchange) {
+			stamps = append(stamps, e.Header.Timestamp)
+			e.Silent = true
 		})
 		for _, off := range []int64{hour, 0, -hour, hour} {
 			for _, after := range []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 50 * time.Millisecond} { // round 0, round 1, final interval

@@ -63,7 +63,7 @@ func TestCloseEndsACrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		w.silence(0)
-		w.servers[1].do(func(e *exchange) { e.silent = e.repeat == 0 && e.header.UniqueID[0]%2 == 0 })
+		w.servers[1].Do(func(e *exchange) { e.Silent = e.Repeat == 0 && e.Header.UniqueID[0]%2 == 0 })
 		c := w.client()
 		errs := make(chan error)
 		for i := range 500 {
@@ -123,7 +123,7 @@ func TestCloseDuringThePortSearch(t *testing.T) {
 	for _, free := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 1)
-			w.servers[0].do(func(e *exchange) { e.header.Steering = 0 })
+			w.servers[0].Do(func(e *exchange) { e.Header.Steering = 0 })
 			w.stack = &slowSearch{w.host, 10 * time.Millisecond, free}
 			c := w.client()
 			acquire(t, c)
@@ -157,7 +157,7 @@ func TestCloseDuringAWrite(t *testing.T) {
 				w, h := newClogged(t)
 				c := w.client()
 				w.silence(1)
-				w.servers[0].do(func(e *exchange) { e.silent, e.delay = tt.silent, 15*time.Millisecond })
+				w.servers[0].Do(func(e *exchange) { e.Silent, e.Delay = tt.silent, 15*time.Millisecond })
 				if tt.clog == 0 {
 					h.clog()
 				} else {
@@ -191,7 +191,7 @@ func TestCloseFromInsideTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		for _, s := range w.servers {
-			s.do(func(e *exchange) { e.header.Steering, e.delay = 0, time.Millisecond })
+			s.Do(func(e *exchange) { e.Header.Steering, e.Delay = 0, time.Millisecond })
 		}
 		c := w.client()
 		var crowd sync.WaitGroup

@@ -103,7 +103,7 @@ func TestCrowdDoesEverything(t *testing.T) {
 		w := newWorld(t, 2)
 		newBadNetwork(w, 0.1)
 		for _, s := range w.servers {
-			s.do(func(e *exchange) { e.header.Steering = 0 })
+			s.Do(func(e *exchange) { e.Header.Steering = 0 })
 		}
 		c := w.client(func(cfg *Config) { cfg.MaxInFlight = 300 })
 		var results crowdResults

@@ -11,6 +11,7 @@ import (
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/ident"
+	scripted "github.com/weirhq/weir/internal/responder"
 	"github.com/weirhq/weir/internal/udp"
 )
 
@@ -96,7 +97,7 @@ func (w *world) reachable(id ident.ServerID, v4, v6 bool) discovery.Server {
 	h := w.net.Host(own...)
 	for _, a := range own {
 		at := netip.AddrPortFrom(a, 29292)
-		startResponder(w.t, h, at.String(), id, w.key)
+		scripted.Start(w.t, h, at.String(), id, w.key)
 		member.Addrs = append(member.Addrs, at)
 	}
 	return member

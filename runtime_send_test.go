@@ -136,9 +136,9 @@ func TestAnswerDuringASend(t *testing.T) {
 func TestReportWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, z := discoverable(t, 1, 5*time.Second)
-		h := &clogged{NetworkHost: w.host, to: w.servers[0].conn.LocalAddr().Addr()}
+		h := &clogged{NetworkHost: w.host, to: w.servers[0].Member().Addrs[0].Addr()}
 		w.stack = &slowSearch{Stack: h, each: time.Millisecond}
-		w.servers[0].do(func(e *exchange) { e.header.Steering = 0 })
+		w.servers[0].Do(func(e *exchange) { e.Header.Steering = 0 })
 		c := w.discovered(z)
 		acquire(t, c) // the search begins
 		z.block()
@@ -200,7 +200,7 @@ func TestSocketBuffers(t *testing.T) {
 			12345:   func(cfg *Config) { cfg.SocketBuffer = 12345 },
 		} {
 			w, h := newClogged(t)
-			w.servers[0].do(func(e *exchange) { e.header.Steering = 0 })
+			w.servers[0].Do(func(e *exchange) { e.Header.Steering = 0 })
 			c := w.client(configure)
 			acquire(t, c)
 			synctest.Wait()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/apikey"
+	scripted "github.com/weirhq/weir/internal/responder"
 	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/policy"
 )
@@ -37,7 +38,7 @@ func TestOneServerAlwaysAdvises(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 2)
 			b := newBadNetwork(w, 0.05)
-			w.servers[adviser].do(func(e *exchange) { e.header.Steering = 0 })
+			w.servers[adviser].Do(func(e *exchange) { e.Header.Steering = 0 })
 			c := w.client()
 			const seconds = 5
 			ctx, cancel := context.WithTimeout(context.Background(), seconds*time.Second)
@@ -83,7 +84,7 @@ func TestOpenSocketsAreBounded(t *testing.T) {
 		w := newWorld(t, 0)
 		w.key = patientKey(t, apikey.AuthAES)
 		w.addServer(1)
-		w.servers[0].do(func(e *exchange) { e.header.Steering, e.silent = 0, e.request.Resource(0).Tokens == 2 })
+		w.servers[0].Do(func(e *exchange) { e.Header.Steering, e.Silent = 0, e.Request.Resource(0).Tokens == 2 })
 		const horizon = 5 // seconds
 		c := w.client(func(cfg *Config) {
 			cfg.Policy = policy.Default()
@@ -127,7 +128,7 @@ func TestCanceledRequestLetsGoOfItsSocket(t *testing.T) {
 			ended <- err
 		}()
 		pass(time.Millisecond)
-		w.servers[0].do(func(e *exchange) { e.header.Steering = 0 })
+		w.servers[0].Do(func(e *exchange) { e.Header.Steering = 0 })
 		acquire(t, c)
 		synctest.Wait()
 		if ports := w.host.Ports(); len(ports) != 2 {
@@ -152,12 +153,12 @@ func TestReplayKeepsItsSocket(t *testing.T) {
 		w.key = patientKey(t, apikey.AuthAES)
 		w.addServer(1)
 		slow := Request{Resources: []Resource{checkout.Take(2)}}
-		w.servers[0].do(func(e *exchange) {
-			if e.request.Resource(0).Tokens == 1 {
-				e.header.Steering = 0
+		w.servers[0].Do(func(e *exchange) {
+			if e.Request.Resource(0).Tokens == 1 {
+				e.Header.Steering = 0
 				return
 			}
-			e.silent, e.delay = e.repeat != 1, 1500*time.Millisecond
+			e.Silent, e.Delay = e.Repeat != 1, 1500*time.Millisecond
 		})
 		c := w.client(func(cfg *Config) { cfg.Policy = patient() })
 		ended := make(chan struct{})
@@ -188,8 +189,8 @@ func TestReplayKeepsItsSocket(t *testing.T) {
 // at most once a second, without a request lost, and the old sockets are closed.
 func TestSteeringForReal(t *testing.T) {
 	key := patientKey(t, apikey.AuthAES)
-	s := startResponder(t, udp.Host(), "127.0.0.1:0", 1000, key)
-	s.do(func(e *exchange) { e.header.Steering = 0 })
+	s := scripted.Start(t, udp.Host(), "127.0.0.1:0", 1000, key)
+	s.Do(func(e *exchange) { e.Header.Steering = 0 })
 	begun := time.Now()
 	c, err := New(Config{Key: key, Policy: patient(), Servers: memberList(s)})
 	if err != nil {
@@ -229,7 +230,7 @@ func TestSteeringForReal(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	// The first port is the system's choice.
-	ports := s.sources()
+	ports := s.Log().Peers()
 	if len(ports) < rebinds+1 {
 		t.Fatalf("sent from %v", ports)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/core"
+	scripted "github.com/weirhq/weir/internal/responder"
 	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/policy"
 )
@@ -23,7 +24,7 @@ import (
 func TestDatagramsGoBeforeTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.servers[0].do(func(e *exchange) { e.delay = 22 * time.Millisecond })
+		w.servers[0].Do(func(e *exchange) { e.Delay = 22 * time.Millisecond })
 		c := w.client()
 		time.AfterFunc(10*time.Millisecond, func() { // a reader has something
 			group := c.arrivals.arrive()
@@ -159,7 +160,7 @@ func TestStallBeyondTheHorizon(t *testing.T) {
 					t.Error(err)
 				}
 				synctest.Wait()
-				if n, _ := w.servers[1].counts(); n != tt.sent {
+				if n, _ := received(w.servers[1]); n != tt.sent {
 					t.Errorf("%d datagrams to the second server, want %d", n, tt.sent)
 				}
 				if s := c.Stats(); s.Sent[core.SendFirst] != 2 {
@@ -268,10 +269,10 @@ func TestIdleClientSleeps(t *testing.T) {
 // while every answer asks for another port; then it is closed under them.
 func TestManyGoroutinesAtOnce(t *testing.T) {
 	key := patientKey(t, apikey.AuthAES)
-	older := startResponder(t, udp.Host(), "127.0.0.1:0", 1000, key)
-	younger := startResponder(t, udp.Host(), "127.0.0.1:0", 2000, key)
+	older := scripted.Start(t, udp.Host(), "127.0.0.1:0", 1000, key)
+	younger := scripted.Start(t, udp.Host(), "127.0.0.1:0", 2000, key)
 	for _, s := range []*responder{older, younger} {
-		s.do(func(e *exchange) { e.header.Steering = 0 })
+		s.Do(func(e *exchange) { e.Header.Steering = 0 })
 	}
 	p := patient()
 	p.Preference, p.FinalPreference = policy.Fixed(0), 0

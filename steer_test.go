@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	scripted "github.com/weirhq/weir/internal/responder"
 	"github.com/weirhq/weir/internal/udp"
 )
 
@@ -20,7 +21,7 @@ func TestAdviceWithoutEnd(t *testing.T) {
 		w := newWorld(t, 1)
 		w.addServer6()
 		for _, s := range w.servers {
-			s.do(func(e *exchange) { e.header.Steering, e.delay = 0, 9*time.Millisecond })
+			s.Do(func(e *exchange) { e.Header.Steering, e.Delay = 0, 9*time.Millisecond })
 		}
 		c := w.client()
 		const seconds = 6
@@ -57,7 +58,7 @@ func TestAdviceWithoutEnd(t *testing.T) {
 
 func (w *world) addServer6() {
 	addr := netip.MustParseAddr("fd00::9")
-	w.servers = append(w.servers, startResponder(w.t, w.net.Host(addr), "[fd00::9]:29292", 9000, w.key))
+	w.servers = append(w.servers, scripted.Start(w.t, w.net.Host(addr), "[fd00::9]:29292", 9000, w.key))
 }
 
 // Under a load that never pauses the old socket is read until the last request
@@ -70,18 +71,18 @@ func TestOldSocketDrains(t *testing.T) {
 		acquire(t, c)
 		first := w.host.Ports()
 		slow := make(chan Decision)
-		s.do(func(e *exchange) { e.delay, e.silent = 50*time.Millisecond, e.repeat > 0 })
+		s.Do(func(e *exchange) { e.Delay, e.Silent = 50*time.Millisecond, e.Repeat > 0 })
 		go func() { slow <- acquire(t, c) }()
 		pass(time.Millisecond) // the slow request has left
-		s.do(func(e *exchange) { e.header.Steering, e.silent = 0, e.repeat > 0 })
+		s.Do(func(e *exchange) { e.Header.Steering, e.Silent = 0, e.Repeat > 0 })
 		acquire(t, c)
 		synctest.Wait()
 		if ports := w.host.Ports(); len(ports) != 2 || ports[1] != udp.FirstSteeringPort {
 			t.Fatalf("open: %v; want the old socket, which has a request under way, and the next", ports)
 		}
-		s.do(func(e *exchange) { e.silent = e.repeat > 0 })
+		s.Do(func(e *exchange) { e.Silent = e.Repeat > 0 })
 		acquire(t, c)
-		if from := s.sources(); from[len(from)-1].Port() != udp.FirstSteeringPort {
+		if from := s.Log().Peers(); from[len(from)-1].Port() != udp.FirstSteeringPort {
 			t.Errorf("sent from %v", from)
 		}
 		if d := <-slow; d.Elapsed() != 50*time.Millisecond || d.Round() != 2 {
@@ -112,7 +113,7 @@ func (h *crowded) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
 func TestNoPortToSteerTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.servers[0].do(func(e *exchange) { e.header.Steering = 0 })
+		w.servers[0].Do(func(e *exchange) { e.Header.Steering = 0 })
 		crowd := &crowded{NetworkHost: w.host}
 		crowd.full.Store(true)
 		w.stack = crowd
@@ -137,7 +138,7 @@ func TestNoPortToSteerTo(t *testing.T) {
 func TestPortsFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.servers[0].do(func(e *exchange) { e.header.Steering = 0 })
+		w.servers[0].Do(func(e *exchange) { e.Header.Steering = 0 })
 		occupied, err := w.host.Listen(netip.MustParseAddrPort("10.0.1.1:49153"), udp.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +150,7 @@ func TestPortsFollowEachOther(t *testing.T) {
 			pass(1100 * time.Millisecond)
 		}
 		var ports []uint16
-		for _, from := range w.servers[0].sources()[1:] {
+		for _, from := range w.servers[0].Log().Peers()[1:] {
 			ports = append(ports, from.Port())
 		}
 		if want := []uint16{49152, 49154, 49155}; !slices.Equal(ports, want) {
@@ -161,7 +162,7 @@ func TestPortsFollowEachOther(t *testing.T) {
 func TestCloseWhileSteering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.servers[0].do(func(e *exchange) { e.header.Steering = 0 })
+		w.servers[0].Do(func(e *exchange) { e.Header.Steering = 0 })
 		c := w.client()
 		acquire(t, c)
 		c.Close()

@@ -37,18 +37,18 @@ func (w windows) take(b ident.ID, tokens int) {
 
 func (w windows) decide(e *exchange) {
 	granted := true
-	for i := range e.answer.Deficits {
-		r := e.request.Resource(i)
+	for i := range e.Answer.Deficits {
+		r := e.Request.Resource(i)
 		over := w.live(&r) + int(r.Tokens) - int(r.Rate)
-		e.answer.Deficits[i] = uint16(min(max(over, 0), int(r.Tokens)))
+		e.Answer.Deficits[i] = uint16(min(max(over, 0), int(r.Tokens)))
 		granted = granted && over <= 0
 	}
-	for i := range e.answer.Deficits {
-		r := e.request.Resource(i)
+	for i := range e.Answer.Deficits {
+		r := e.Request.Resource(i)
 		if granted {
 			w.take(r.Bucket, int(r.Tokens))
 		}
-		e.answer.Rates[i] = uint32(w.live(&r))
+		e.Answer.Rates[i] = uint32(w.live(&r))
 	}
 }
 
@@ -63,13 +63,13 @@ func TestWaitPacesItself(t *testing.T) {
 			c := w.client()
 			full := windows{}
 			full.take(checkout.ID(), 100)
-			w.servers[0].do(full.decide)
+			w.servers[0].Do(full.decide)
 			start := time.Now()
 			d, err := c.Wait(context.Background(), oneToken())
 			if err != nil || !d.Granted() {
 				t.Fatalf("%v, %v", d, err)
 			}
-			asked, _ := w.servers[0].counts()
+			asked, _ := received(w.servers[0])
 			took := time.Since(start)
 			if asked != 11 && asked != 12 || took < time.Second || took > 1900*time.Millisecond {
 				t.Errorf("%d questions, %v", asked, took)
@@ -86,7 +86,7 @@ func TestWaitForABucketThatFreesInSteps(t *testing.T) {
 		c := w.client()
 		ten := Bucket("ten", 10, time.Second)
 		free := windows{}
-		w.servers[0].do(free.decide)
+		w.servers[0].Do(free.decide)
 		for i := range 10 {
 			if i > 0 {
 				pass(100 * time.Millisecond)
@@ -95,13 +95,13 @@ func TestWaitForABucketThatFreesInSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before, _ := w.servers[0].counts()
+		before, _ := received(w.servers[0])
 		start := time.Now()
 		d, err := c.Wait(context.Background(), Request{Resources: []Resource{checkout.Take(1), ten.Take(4)}})
 		if err != nil || !d.Granted() {
 			t.Fatalf("%v, %v", d, err)
 		}
-		after, _ := w.servers[0].counts()
+		after, _ := received(w.servers[0])
 		if asked := after - before; asked > 3 || time.Since(start) < 400*time.Millisecond || time.Since(start) > 1250*time.Millisecond {
 			t.Errorf("%d questions, %v", asked, time.Since(start))
 		}
@@ -116,7 +116,7 @@ func TestManyWaiters(t *testing.T) {
 		c := w.client()
 		full := windows{}
 		full.take(checkout.ID(), 100)
-		w.servers[0].do(full.decide)
+		w.servers[0].Do(full.decide)
 		start := time.Now()
 		var waiting sync.WaitGroup
 		for range 100 {
@@ -129,7 +129,7 @@ func TestManyWaiters(t *testing.T) {
 			})
 		}
 		waiting.Wait()
-		asked, _ := w.servers[0].counts()
+		asked, _ := received(w.servers[0])
 		t.Logf("%d questions in %v", asked, time.Since(start))
 		if took := time.Since(start); took < 3*time.Second || took > 6*time.Second {
 			t.Errorf("300 tokens took %v", took)
@@ -149,9 +149,9 @@ func TestWaitersDoNotAskInStep(t *testing.T) {
 		second := map[time.Duration]bool{}
 		var least, most time.Duration = math.MaxInt64, 0
 		asked := 0
-		w.servers[0].do(func(e *exchange) {
+		w.servers[0].Do(func(e *exchange) {
 			if asked++; asked <= 50 {
-				e.answer.Rates[0], e.answer.Deficits[0] = 100, 100 // all of a second's
+				e.Answer.Rates[0], e.Answer.Deficits[0] = 100, 100 // all of a second's
 				return
 			}
 			at := time.Since(start)
@@ -242,7 +242,7 @@ func TestWaitInVain(t *testing.T) {
 		if _, err := c.Wait(context.Background(), Request{Resources: []Resource{Bucket("x", -1, time.Second).Take(1)}}); !errors.As(err, &bad) || bad.Field != "Resources[0].Bucket.Limit" {
 			t.Error(err)
 		}
-		if n, _ := w.servers[0].counts(); n != 0 {
+		if n, _ := received(w.servers[0]); n != 0 {
 			t.Errorf("%d datagrams", n)
 		}
 		// At the limit, and looking only.
@@ -265,7 +265,7 @@ func TestWaitUntilContextEnds(t *testing.T) {
 		c := w.client()
 		full := windows{}
 		full.take(checkout.ID(), 100)
-		w.servers[0].do(full.decide)
+		w.servers[0].Do(full.decide)
 		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer cancel()
 		start := time.Now()
@@ -295,11 +295,11 @@ func TestWaitIsCanceledInAQuestion(t *testing.T) {
 		c := w.client()
 		ctx, cancel := context.WithCancel(context.Background())
 		asked := 0
-		w.servers[0].do(func(e *exchange) {
-			e.answer.Deficits[0] = 1
-			e.answer.Rates[0] = 100
+		w.servers[0].Do(func(e *exchange) {
+			e.Answer.Deficits[0] = 1
+			e.Answer.Rates[0] = 100
 			if asked++; asked == 2 {
-				e.silent = true
+				e.Silent = true
 				cancel()
 			}
 		})
@@ -316,12 +316,12 @@ func TestWaitReturnsErrors(t *testing.T) {
 		w := newWorld(t, 1)
 		c := w.client()
 		asked := 0
-		w.servers[0].do(func(e *exchange) {
-			e.answer.Rates[0], e.answer.Deficits[0] = 100, 1
-			if e.repeat == 0 {
+		w.servers[0].Do(func(e *exchange) {
+			e.Answer.Rates[0], e.Answer.Deficits[0] = 100, 1
+			if e.Repeat == 0 {
 				asked++
 			}
-			e.silent = asked == 3
+			e.Silent = asked == 3
 		})
 		d, err := c.Wait(context.Background(), oneToken())
 		if !errors.Is(err, ErrTimeout) || d.Server() != 1000 || d.Granted() || asked != 3 {
@@ -338,7 +338,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		c := w.client()
-		w.servers[0].do(func(e *exchange) { e.answer.Rates[0], e.answer.Deficits[0] = 100, 100 })
+		w.servers[0].Do(func(e *exchange) { e.Answer.Rates[0], e.Answer.Deficits[0] = 100, 100 })
 		time.AfterFunc(300*time.Millisecond, func() { c.Close() })
 		start := time.Now()
 		d, err := c.Wait(context.Background(), Request{Resources: []Resource{checkout.Take(100)}})
@@ -361,10 +361,10 @@ func TestWaitForAGuardToHeal(t *testing.T) {
 		c := w.client()
 		start := time.Now()
 		var asked atomic.Int32
-		w.servers[0].do(func(e *exchange) {
+		w.servers[0].Do(func(e *exchange) {
 			asked.Add(1)
 			if time.Since(start) < 5*time.Second {
-				e.answer.Latencies[0] = 900
+				e.Answer.Latencies[0] = 900
 			}
 		})
 		d, err := c.Wait(context.Background(), Request{Guards: []Guard{inventory.Below(100 * time.Millisecond)}})

@@ -9,6 +9,7 @@ import (
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/ident"
+	scripted "github.com/weirhq/weir/internal/responder"
 	"github.com/weirhq/weir/internal/udp"
 	"go.uber.org/goleak"
 )
@@ -62,7 +63,7 @@ func (w *world) stepped(ms int64) func() core.Time {
 
 func (w *world) addServer(i int) *responder {
 	addr := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
-	r := startResponder(w.t, w.net.Host(addr), netip.AddrPortFrom(addr, 29292).String(), ident.ServerID(1000*i), w.key)
+	r := scripted.Start(w.t, w.net.Host(addr), netip.AddrPortFrom(addr, 29292).String(), ident.ServerID(1000*i), w.key)
 	w.servers = append(w.servers, r)
 	return r
 }

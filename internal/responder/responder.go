@@ -31,6 +31,7 @@ type Responder struct {
 	mu     sync.Mutex
 	script func(*Exchange)
 	log    Log
+	seen   map[wire.UniqueID]int // how often each identity came
 }
 
 // A Log is what a responder received.
@@ -50,21 +51,35 @@ func (l Log) Identities() int {
 	return len(different)
 }
 
+// Peers returns where requests came from, each once, in the order of appearance.
+func (l Log) Peers() []netip.AddrPort {
+	var peers []netip.AddrPort
+	for _, from := range l.Sources {
+		if !slices.Contains(peers, from) {
+			peers = append(peers, from)
+		}
+	}
+	return peers
+}
+
 // An Exchange is one request and the answer to it, which the script may change.
 // As it comes, everything is granted at once and the port is to be kept.
 type Exchange struct {
+	From    netip.AddrPort
 	Request *wire.RequestView
 	Repeat  int // how often the identity came before
 	Header  wire.Header
 	Answer  wire.Answer
+	Raw     []byte // answered instead, if not nil
 	Silent  bool
+	Copies  int // how often more it is answered
 	Delay   time.Duration
 }
 
 // Start serves on a stack at an address, for one key, until the test ends.
 func Start(t testing.TB, s udp.Stack, addr string, id ident.ServerID, key apikey.Key) *Responder {
 	t.Helper()
-	conn, err := s.Listen(netip.MustParseAddrPort(addr), udp.Options{})
+	conn, err := s.Listen(netip.MustParseAddrPort(addr), udp.Options{ReadBuffer: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +91,10 @@ func Start(t testing.TB, s udp.Stack, addr string, id ident.ServerID, key apikey
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Responder{ID: id, t: t, conn: conn, credential: credential, sealer: sealer, ended: make(chan struct{})}
+	r := &Responder{
+		ID: id, t: t, conn: conn, credential: credential, sealer: sealer,
+		ended: make(chan struct{}), seen: make(map[wire.UniqueID]int),
+	}
 	go r.serve()
 	t.Cleanup(r.Stop)
 	return r
@@ -159,7 +177,9 @@ func (r *Responder) answer(from netip.AddrPort, h *wire.Header, asked *wire.Requ
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := Exchange{
+		From:    from,
 		Request: asked,
+		Repeat:  r.seen[h.UniqueID],
 		Header:  wire.Header{KeyID: uint64(r.ID), UniqueID: h.UniqueID, Timestamp: h.Timestamp, Steering: 1},
 		Answer: wire.Answer{
 			Latencies: make([]uint32, asked.Guards()),
@@ -170,11 +190,7 @@ func (r *Responder) answer(from netip.AddrPort, h *wire.Header, asked *wire.Requ
 	for i := range asked.Resources() {
 		e.Answer.Rates[i] = uint32(asked.Resource(i).Tokens)
 	}
-	for _, id := range r.log.Requests {
-		if id == h.UniqueID {
-			e.Repeat++
-		}
-	}
+	r.seen[h.UniqueID]++
 	r.log.Requests = append(r.log.Requests, h.UniqueID)
 	r.log.Sources = append(r.log.Sources, from)
 	if r.script != nil {
@@ -183,12 +199,19 @@ func (r *Responder) answer(from netip.AddrPort, h *wire.Header, asked *wire.Requ
 	if e.Silent {
 		return
 	}
-	b, err := r.credential.AppendResponse(nil, r.sealer, &e.Header, asked, &e.Answer)
-	if err != nil {
-		r.t.Error(err)
-		return
+	b := e.Raw
+	if b == nil {
+		var err error
+		if b, err = r.credential.AppendResponse(nil, r.sealer, &e.Header, asked, &e.Answer); err != nil {
+			r.t.Error(err)
+			return
+		}
 	}
-	send := func() { _, _ = r.conn.Write([]udp.Datagram{{Buf: b, N: len(b), Peer: from}}) } // a failure is a loss
+	send := func() {
+		for range 1 + e.Copies {
+			_, _ = r.conn.Write([]udp.Datagram{{Buf: b, N: len(b), Peer: from}}) // a failure is a loss
+		}
+	}
 	if e.Delay <= 0 {
 		send()
 		return
