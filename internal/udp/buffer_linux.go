@@ -7,6 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ReadBufferSetting is the system's setting that bounds [Options.ReadBuffer], or "".
+const ReadBufferSetting = "net.core.rmem_max"
+
+// charged is what the kernel counts against a receive buffer for one datagram, its own
+// structures included: 2304 bytes for one of 700 to 1200 bytes on loopback, 1280 and 832
+// for shorter ones (Linux 6.18, by filling sockets that nobody reads), and for all where a
+// network card has 2 KiB for each. TestReadBufferHolds measures the first.
+const charged = 2304
+
+// readBufferEach: the kernel gives twice what it is asked for.
+const readBufferEach = charged / 2
+
 // setReadBuffer goes over the system's limit (net.core.rmem_max) where we may.
 func setReadBuffer(c *net.UDPConn, raw syscall.RawConn, size int) error {
 	err := onDescriptor(raw, func(fd uintptr) error {

@@ -7,6 +7,21 @@ import (
 	"syscall"
 )
 
-func setReadBuffer(c *net.UDPConn, _ syscall.RawConn, size int) error { return c.SetReadBuffer(size) }
+// readBufferEach has room for a datagram of 1200 bytes, its sender's address, and what
+// systems round up to.
+const readBufferEach = 2048
 
-func readBuffer(uintptr) int { return 0 }
+// leastReadBuffer is what every system gives.
+const leastReadBuffer = 64 << 10
+
+// setReadBuffer: systems such as macOS refuse what is over their limit, and are asked for
+// half of it then, and so on.
+func setReadBuffer(c *net.UDPConn, _ syscall.RawConn, size int) error {
+	for {
+		err := c.SetReadBuffer(size)
+		if err == nil || size <= leastReadBuffer {
+			return err
+		}
+		size /= 2
+	}
+}

@@ -1,0 +1,62 @@
+package udp_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/internal/udp"
+)
+
+// A buffer that is asked for so many datagrams has room for so many of the longest, hardly
+// more, and for more of the shorter ones: this is where
+// the number that the kernel counts for each comes from.
+func TestReadBufferHolds(t *testing.T) {
+	const room = 300
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		for size, most := range map[int]int{1200: room + room/20, 112: 4 * room} {
+			c := listen(t, udp.Host(), addr, udp.Options{ReadBuffer: udp.ReadBufferFor(room)})
+			if got := udp.HeldBy(c.ReadBuffer()); got < room {
+				t.Skipf("%s is too low here for %d datagrams: %d", udp.ReadBufferSetting, room, got)
+			}
+			const sent = 5 * room
+			send(t, c.LocalAddr(), size, sent)
+			held := takeAll(t, c)
+			if held < room || held > most {
+				t.Errorf("%s: of %d datagrams of %d bytes %d were held, want %d to %d", addr, sent, size, held, room, most)
+			}
+		}
+	}
+}
+
+// send sends n datagrams over loopback.
+func send(t *testing.T, to netip.AddrPort, size, n int) {
+	t.Helper()
+	c := listen(t, udp.Host(), netip.AddrPortFrom(to.Addr(), 0).String(), udp.Options{})
+	ds := []udp.Datagram{{Buf: make([]byte, size), N: size, Peer: to}}
+	for range n {
+		if _, err := c.Write(ds); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// takeAll reads what is there, and returns how many datagrams that is.
+func takeAll(t *testing.T, c udp.Conn) (n int) {
+	t.Helper()
+	ds := make([]udp.Datagram, 32)
+	for i := range ds {
+		ds[i].Buf = make([]byte, 1201)
+	}
+	for c.Pending() {
+		if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		read, err := c.Read(ds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += read
+	}
+	return n
+}
