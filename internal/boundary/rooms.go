@@ -44,6 +44,7 @@ func Rooms() map[string]Room {
 		"wire":    {Pure: true, Ours: []string{"apikey", "ident"}},
 		"core":    {Pure: true, Ours: []string{"wire", "policy", "ident", "apikey"}},
 		"limiter": {Pure: true, Ours: []string{"wire", "ident"}},
+		"sim":     {Pure: true, Ours: []string{"core", "limiter", "policy", "wire", "ident", "apikey"}},
 
 		"discovery": {Ours: []string{"ident"}, Modules: []string{modDNS}},
 		"dnszone": {
