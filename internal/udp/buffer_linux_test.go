@@ -29,6 +29,26 @@ func TestReadBufferHolds(t *testing.T) {
 	}
 }
 
+// The sockets of a group have the same part of the buffer each.
+func TestGroupSharesReadBuffer(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		group, err := udp.ListenGroup(udp.Host(), netip.MustParseAddrPort("127.0.0.1:0"), n, udp.Options{ReadBuffer: 120_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range group {
+			if got := c.ReadBuffer(); got != 120_000/n {
+				t.Errorf("one of %d has %d bytes", n, got)
+			}
+			c.Close()
+		}
+	}
+	group := listenGroup(t, udp.Host(), "127.0.0.1:0", 2) // 0 is the system's default
+	if c := listen(t, udp.Host(), "127.0.0.1:0", udp.Options{}); group[1].ReadBuffer() != c.ReadBuffer() {
+		t.Errorf("without a size it is %d, of a socket alone %d", group[1].ReadBuffer(), c.ReadBuffer())
+	}
+}
+
 // send sends n datagrams over loopback.
 func send(t *testing.T, to netip.AddrPort, size, n int) {
 	t.Helper()

@@ -11,7 +11,8 @@ type groupStack interface {
 // ListenGroup binds up to n sockets to one address and port, over which the system
 // spreads what comes: the datagrams of one flow (a peer's address and port, and ours)
 // all go to one of them. Where the system does not do that (it does on Linux) there is
-// one socket. Port 0 is one port for all.
+// one socket. Port 0 is one port for all. [Options.ReadBuffer] is what they have together,
+// the same for each.
 //
 // The port must be nobody's, as for [Stack.Listen], and is exclusive to the group as far
 // as plain binds go: the first socket is bound plainly, and only then allows others

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync/atomic"
+	"syscall"
 )
 
 // socket is a Conn of the operating system. What moves datagrams is one of two ways:
@@ -33,10 +34,8 @@ func (s *socket) configure(o Options) error {
 	if err != nil {
 		return err
 	}
-	if o.ReadBuffer > 0 {
-		if err := setReadBuffer(s.conn, raw, o.ReadBuffer); err != nil {
-			return fmt.Errorf("set the read buffer to %d bytes: %w", o.ReadBuffer, err)
-		}
+	if err := s.setReadBuffer(raw, o.ReadBuffer); err != nil {
+		return err
 	}
 	if o.WriteBuffer > 0 {
 		if err := s.conn.SetWriteBuffer(o.WriteBuffer); err != nil {
@@ -58,6 +57,17 @@ func (s *socket) configure(o Options) error {
 	s.in, s.out = &reader{conn: s.conn, asked: told, drops: &s.drops}, alone
 	if !o.NoBatch && canBatch(raw) {
 		s.in, s.out = newBatches(s, raw, alone, told)
+	}
+	return nil
+}
+
+// setReadBuffer sets the size of the receive buffer; 0 leaves it as it is.
+func (s *socket) setReadBuffer(raw syscall.RawConn, size int) error {
+	if size == 0 {
+		return nil
+	}
+	if err := setReadBuffer(s.conn, raw, size); err != nil {
+		return fmt.Errorf("set the read buffer to %d bytes: %w", size, err)
 	}
 	return nil
 }
