@@ -22,7 +22,12 @@ const (
 	DefaultIdentities  = limiter.DefaultIdentities
 	DefaultAnswerBytes = limiter.DefaultAnswerBytes
 	DefaultMaxLabels   = 4096
+
+	DefaultReceiveWait = 50 * time.Millisecond
+	DefaultReceiveRate = 100_000
 )
+
+var defaultReceiveBuffer = ReceiveBuffer{Wait: DefaultReceiveWait, Rate: DefaultReceiveRate}
 
 const (
 	maxTTL     = 24 * time.Hour
@@ -44,6 +49,14 @@ type Config struct {
 	// uses (GOMAXPROCS). Where the system does not spread flows over the sockets of one
 	// port (it does on Linux) there is one.
 	Workers int
+	// NoSteering has every answer tell its client to keep its port. Otherwise, while one of
+	// the workers of an address has more to do than the others, some clients are asked for
+	// another, by which they come to a worker anew (docs/server.md, "Steering").
+	NoSteering bool
+
+	// ReceiveBuffer is how much may wait in the sockets of each Listen address. The system
+	// may allow less, which is logged.
+	ReceiveBuffer ReceiveBuffer
 
 	// TenantsFile is the YAML file that names the tenants (docs/server.md, "Tenants").
 	// It is read again when it changes and by [Server.Reload].
@@ -177,6 +190,7 @@ func (c Config) check() (*settings, error) {
 
 func (s *settings) fill() {
 	s.Workers = orDefault(s.Workers, runtime.GOMAXPROCS(0))
+	s.ReceiveBuffer = orDefault(s.ReceiveBuffer, defaultReceiveBuffer)
 	s.Skew = orDefault(s.Skew, DefaultSkew)
 	s.DedupTTLCap = orDefault(s.DedupTTLCap, DefaultDedupTTLCap)
 	s.TTL = orDefault(s.TTL, DefaultTTL)
@@ -247,6 +261,9 @@ func (s *settings) checkTimes() error {
 func (s *settings) checkBounds() error {
 	if s.Workers < 1 || s.Workers > maxWorkers {
 		return bad("Workers", "%d is not from 1 to %d", s.Workers, maxWorkers)
+	}
+	if err := s.ReceiveBuffer.check(s.Workers); err != nil {
+		return bad("ReceiveBuffer", "%v", err)
 	}
 	for _, b := range []struct {
 		field string

@@ -15,7 +15,7 @@ type ConfigError struct {
 // fieldNames are what messages call the fields whose name does not do in lower case.
 var fieldNames = map[string]string{
 	"TTL": "TTL", "DNS": "DNS", "DedupTTLCap": "dedup TTL cap", "AnswerBytes": "answer bytes",
-	"MaxLabels": "maximum of labels", "MemoryLimit": "memory limit",
+	"MaxLabels": "maximum of labels", "MemoryLimit": "memory limit", "ReceiveBuffer": "receive buffer",
 }
 
 // Error returns one line that names the field.

@@ -68,6 +68,7 @@ func TestLate(t *testing.T) {
 func TestLateInARealSocket(t *testing.T) {
 	key := newKey(t, apikey.AuthAES, 7)
 	s := &Server{settings: &settings{Config: Config{Clock: systemClock{origin: time.Now().Add(-time.Hour)}}}}
+	s.settings.fill()
 	conn, err := udp.Host().Listen(netip.MustParseAddrPort("127.0.0.1:0"), s.socketOptions())
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +147,7 @@ func awaitStamps(t *testing.T, client net.Conn, conn udp.Conn) {
 func TestReceiveTimesNeedTheMachinesClock(t *testing.T) {
 	for clock, want := range map[Clock]bool{systemClock{}: true, fixedClock{}: false} {
 		s := &Server{settings: &settings{Config: Config{Clock: clock}}}
+		s.settings.fill()
 		if got := s.socketOptions().Received; got != want {
 			t.Errorf("%T: %v", clock, got)
 		}

@@ -18,10 +18,12 @@ import (
 const writeBuffer = 1 << 20
 
 // listener is one UDP address and the workers that share it. Each has a socket of its
-// own, and the system spreads the flows over them.
+// own, and the system spreads the flows over them; the balancer mends what it did not.
 type listener struct {
-	addr    netip.AddrPort
-	workers []*worker
+	addr     netip.AddrPort
+	workers  []*worker
+	balancer *balancer // nil if there is nothing to balance
+	received []uint64  // space for balance
 }
 
 // listen binds the UDP addresses and makes their workers. The first bind of each address
@@ -44,6 +46,9 @@ func (s *Server) listen() error {
 				return fmt.Errorf("server: %w", err)
 			}
 		}
+		if err := l.spread(s.settings); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -51,7 +56,10 @@ func (s *Server) listen() error {
 func (s *Server) socketOptions() udp.Options {
 	// How long a datagram lay in its socket is told by the machine's own clock.
 	_, machines := s.settings.Clock.(systemClock)
-	return udp.Options{AskedAddr: true, WriteBuffer: writeBuffer, Received: machines, CountDrops: true}
+	return udp.Options{
+		AskedAddr: true, Received: machines, CountDrops: true,
+		ReadBuffer: s.settings.ReceiveBuffer.bytes(s.settings.Workers), WriteBuffer: writeBuffer,
+	}
 }
 
 // listenAdmin binds the address of health and metrics.

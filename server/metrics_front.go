@@ -12,11 +12,12 @@ type frontCollector struct{ s *Server }
 var (
 	descReceived = desc("worker_datagrams_total", "Datagrams read, by the address and the worker that has a socket there.", "listen", "worker")
 	descKernel   = desc("kernel_drops_total", "Datagrams that the system dropped because a worker's receive buffer was full, as far as is known when it reads the next one.", "listen", "worker")
+	descBuffer   = desc("receive_buffer_bytes", "Size of a worker's receive buffer, as the system's limit (net.core.rmem_max on Linux) counts it.", "listen", "worker")
 )
 
 // Describe implements prometheus.Collector.
 func (c *frontCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descReceived, descKernel} {
+	for _, d := range []*prometheus.Desc{descReceived, descKernel, descBuffer} {
 		ch <- d
 	}
 }
@@ -28,6 +29,9 @@ func (c *frontCollector) Collect(ch chan<- prometheus.Metric) {
 		for i, w := range l.workers {
 			e.counter(descReceived, w.received.Load(), l.addr.String(), strconv.Itoa(i))
 			e.counter(descKernel, w.conn.Dropped(), l.addr.String(), strconv.Itoa(i))
+			if size := w.conn.ReadBuffer(); size > 0 { // else it is not told, or closed
+				e.gauge(descBuffer, float64(size), l.addr.String(), strconv.Itoa(i))
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ func (s *Server) warn() {
 		s.log.Warn("DNS tells clients an address of a family that is not listened on; listen on 0.0.0.0 or [::] too, unless something in between translates",
 			"advertise", a.String(), "listen", texts(s.Addrs()))
 	}
+	s.warnOfBuffer()
 	s.warnOfTenants()
 	s.tellRooms(slices.Collect(maps.Values(s.registry.tenants())))
 }

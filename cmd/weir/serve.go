@@ -13,25 +13,26 @@ import (
 )
 
 type serveCmd struct {
-	Listen     []string       `default:"127.0.0.1:29292" placeholder:"ADDR" help:"UDP address to answer on (${default}); may be repeated. All of them are one server."`
-	Workers    int            `placeholder:"N" help:"Sockets that share each address, each with a worker of its own (one for each processor)."`
-	Tenants    string         `required:"" type:"path" placeholder:"FILE" help:"YAML file that names the tenants and their keys; followed while it changes. The world must not be able to read it."`
-	LegacyKeys bool           `help:"Accept keys of the legacy format for tenants that do not say."`
-	Estimator  string         `enum:"p50,min,p90,p99,mean" default:"p50" placeholder:"NAME" help:"What latency guards go by, for tenants that do not say: p50 (the default), min, p90, p99 or mean."`
-	DNS        string         `name:"dns" placeholder:"ADDR" help:"Serve DNS for --zone here, over UDP and TCP, with this server as its only member."`
-	Zone       string         `placeholder:"ZONE" help:"The zone, such as rl.example.com: each tenant's clients ask for c-<key ID> in it."`
-	Advertise  []string       `placeholder:"IP[:PORT]" help:"Address that DNS tells clients instead of that listened on; may be repeated. A wildcard --listen needs it."`
-	TTL        time.Duration  `name:"ttl" default:"5s" placeholder:"TIME" help:"How long DNS answers may be kept, whole seconds (${default})."`
-	Admin      string         `placeholder:"ADDR" help:"Serve /healthz, /readyz and /metrics over HTTP here: a loopback address."`
-	Drain      *time.Duration `placeholder:"TIME" help:"How long to go on answering after SIGTERM (twice --ttl and 2s with --dns, else no time)."`
-	Skew       time.Duration  `default:"5s" placeholder:"TIME" help:"How far a datagram's timestamp may be from this machine's clock (${default})."`
-	DedupTTL   time.Duration  `name:"dedup-ttl-cap" default:"2s" placeholder:"TIME" help:"Longest time for which a request may ask to be remembered, besides its key's quota (${default})."`
-	Identities int            `default:"1048576" placeholder:"N" help:"Executed requests and reports that each tenant is remembered by, some 90 bytes each as they come (${default})."`
-	AnswerSize int            `name:"answer-bytes" default:"16777216" placeholder:"N" help:"Memory for the answers kept for repeats, in bytes, per tenant, as it is needed (${default})."`
-	MaxLabels  int            `default:"4096" placeholder:"N" help:"Metrics labels counted apart per tenant, besides its key's quota (${default})."`
-	Memory     byteSize       `name:"memory-limit" placeholder:"SIZE" help:"What the state of all tenants may come to hold, in bytes or with KiB, MiB or GiB; tenants that could take more are clamped."`
-	Strict     bool           `name:"memory-limit-strict" help:"Refuse to start, or a changed file, over --memory-limit instead of clamping tenants."`
-	LogFormat  string         `enum:"text,json" default:"text" placeholder:"FORMAT" help:"Log in text (the default) or json, to standard error."`
+	Listen     []string             `default:"127.0.0.1:29292" placeholder:"ADDR" help:"UDP address to answer on (${default}); may be repeated. All of them are one server."`
+	Workers    int                  `placeholder:"N" help:"Sockets that share each address, each with a worker of its own (one for each processor)."`
+	Receive    server.ReceiveBuffer `name:"receive-buffer" default:"50ms@100000" placeholder:"TIME@RATE" help:"How much may wait in the sockets of an address: what comes in TIME, at RATE datagrams a second (${default})."`
+	Tenants    string               `required:"" type:"path" placeholder:"FILE" help:"YAML file that names the tenants and their keys; followed while it changes. The world must not be able to read it."`
+	LegacyKeys bool                 `help:"Accept keys of the legacy format for tenants that do not say."`
+	Estimator  string               `enum:"p50,min,p90,p99,mean" default:"p50" placeholder:"NAME" help:"What latency guards go by, for tenants that do not say: p50 (the default), min, p90, p99 or mean."`
+	DNS        string               `name:"dns" placeholder:"ADDR" help:"Serve DNS for --zone here, over UDP and TCP, with this server as its only member."`
+	Zone       string               `placeholder:"ZONE" help:"The zone, such as rl.example.com: each tenant's clients ask for c-<key ID> in it."`
+	Advertise  []string             `placeholder:"IP[:PORT]" help:"Address that DNS tells clients instead of that listened on; may be repeated. A wildcard --listen needs it."`
+	TTL        time.Duration        `name:"ttl" default:"5s" placeholder:"TIME" help:"How long DNS answers may be kept, whole seconds (${default})."`
+	Admin      string               `placeholder:"ADDR" help:"Serve /healthz, /readyz and /metrics over HTTP here: a loopback address."`
+	Drain      *time.Duration       `placeholder:"TIME" help:"How long to go on answering after SIGTERM (twice --ttl and 2s with --dns, else no time)."`
+	Skew       time.Duration        `default:"5s" placeholder:"TIME" help:"How far a datagram's timestamp may be from this machine's clock (${default})."`
+	DedupTTL   time.Duration        `name:"dedup-ttl-cap" default:"2s" placeholder:"TIME" help:"Longest time for which a request may ask to be remembered, besides its key's quota (${default})."`
+	Identities int                  `default:"1048576" placeholder:"N" help:"Executed requests and reports that each tenant is remembered by, some 90 bytes each as they come (${default})."`
+	AnswerSize int                  `name:"answer-bytes" default:"16777216" placeholder:"N" help:"Memory for the answers kept for repeats, in bytes, per tenant, as it is needed (${default})."`
+	MaxLabels  int                  `default:"4096" placeholder:"N" help:"Metrics labels counted apart per tenant, besides its key's quota (${default})."`
+	Memory     byteSize             `name:"memory-limit" placeholder:"SIZE" help:"What the state of all tenants may come to hold, in bytes or with KiB, MiB or GiB; tenants that could take more are clamped."`
+	Strict     bool                 `name:"memory-limit-strict" help:"Refuse to start, or a changed file, over --memory-limit instead of clamping tenants."`
+	LogFormat  string               `enum:"text,json" default:"text" placeholder:"FORMAT" help:"Log in text (the default) or json, to standard error."`
 	supervised
 }
 
@@ -105,7 +106,7 @@ func (c *serveCmd) run(ctx context.Context, std *stdio, start func(server.Config
 // serveFlags are the flags that fields of server.Config come from, where they do not have
 // the field's name.
 var serveFlags = map[string]string{
-	"DedupTTLCap": "dedup-ttl-cap", "AnswerBytes": "answer-bytes", "MaxLabels": "max-labels", "MemoryLimit": "memory-limit",
+	"ReceiveBuffer": "receive-buffer", "DedupTTLCap": "dedup-ttl-cap", "AnswerBytes": "answer-bytes", "MaxLabels": "max-labels", "MemoryLimit": "memory-limit",
 }
 
 // inFlags makes an error of a field of the configuration one of the flag it comes from.
@@ -135,7 +136,7 @@ func (c *serveCmd) config(std *stdio) (server.Config, error) {
 		return server.Config{}, errors.New("--skew, --dedup-ttl-cap and --ttl must be more than 0; leave one out for its default")
 	}
 	cfg := server.Config{
-		Listen: c.Listen, Workers: c.Workers, TenantsFile: c.Tenants, LegacyKeys: c.LegacyKeys, Estimator: estimator,
+		Listen: c.Listen, Workers: c.Workers, ReceiveBuffer: c.Receive, TenantsFile: c.Tenants, LegacyKeys: c.LegacyKeys, Estimator: estimator,
 		Skew: c.Skew, DedupTTLCap: c.DedupTTL,
 		Identities: c.Identities, AnswerBytes: c.AnswerSize, MaxLabels: c.MaxLabels,
 		MemoryLimit: int64(c.Memory), MemoryStrict: c.Strict,

@@ -127,7 +127,7 @@ func TestServeDefaults(t *testing.T) {
 	}
 	if cfg.Skew != server.DefaultSkew || cfg.DedupTTLCap != server.DefaultDedupTTLCap || cfg.TTL != server.DefaultTTL ||
 		cfg.Identities != server.DefaultIdentities || cfg.AnswerBytes != server.DefaultAnswerBytes || cfg.MaxLabels != server.DefaultMaxLabels ||
-		cfg.Drain != 0 || len(cfg.Listen) != 1 {
+		cfg.ReceiveBuffer != (server.ReceiveBuffer{Wait: server.DefaultReceiveWait, Rate: server.DefaultReceiveRate}) || cfg.Drain != 0 || len(cfg.Listen) != 1 {
 		t.Errorf("the defaults are %+v", cfg)
 	}
 }
