@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/limiter"
@@ -26,10 +27,12 @@ const (
 	// RecordArrive: a datagram reached a server's receive queue. Client, Server, Request, Send,
 	// Worker, Queue, Payload.
 	RecordArrive
-	// RecordServe: a server's worker handled a datagram. Client, Server, Request, Send, Verdict; Late if
-	// it was dropped because it had waited for longer than its dedup TTL; Keep is its answer's steering.
+	// RecordServe: a server's worker handled a datagram, at the instant that its engine was told. Client,
+	// Server, Request, Send, Payload, Verdict; Late if it was dropped because it had waited for longer
+	// than its dedup TTL; Keep is its answer's steering.
 	RecordServe
-	// RecordResponse: an answer reached a client. Client, Server, Request, Received, Granted, Keep.
+	// RecordResponse: an answer reached a client. Client, Server, Request, Received, Granted, Keep, and
+	// in Port where it came in.
 	RecordResponse
 	// RecordDecide: a request was decided, or nothing was sent or answered: Client, Request,
 	// Completion, Granted.
@@ -48,10 +51,13 @@ const (
 	RecordWorked
 	// RecordReport: a client reports Elapsed. Client, Service.
 	RecordReport
-	// RecordServer: a server starts (Up) or ends. Server, ID.
+	// RecordServer: a server starts (Up) or ends, at the latest with the run. Server, ID; when it ends,
+	// Engine.
 	RecordServer
 	// RecordFault: a fault begins (Up) or ends. Fault.
 	RecordFault
+	// RecordRun: a run begins, before everything else. Key.
+	RecordRun
 )
 
 // Cause is why a datagram did not arrive.
@@ -99,6 +105,8 @@ type Record struct {
 	Refused    bool
 	Up         bool
 	Fault      int // an index into Scenario.Faults
+	Engine     *limiter.Stats
+	Key        apikey.Key // what the run's datagrams are sealed with
 	Err        error
 }
 
