@@ -18,21 +18,21 @@ const (
 	// RecordSubmit: a client made a request. Client, Request, Choice, Policy's horizon in Elapsed;
 	// Err if it was refused at once, and then nothing more follows. Its membership is Servers.
 	RecordSubmit RecordKind = 1 + iota
-	// RecordSend: a client sent a datagram. Client, Request (0 for a report), Send, Round, Server,
-	// Port, Payload.
+	// RecordSend: a client sent a datagram. Client, Request (0 for a report and for a probe of failing
+	// fast), Send, Round, Server (-1: nobody's address), Port, Payload.
 	RecordSend
 	// RecordLost: a datagram, or an answer if Answer is set, did not arrive, by Cause. Client, Server,
-	// Request, Send.
+	// Request, Send, Copy.
 	RecordLost
-	// RecordArrive: a datagram reached a server's receive queue. Client, Server, Request, Send,
-	// Worker, Queue, Payload.
+	// RecordArrive: a datagram reached a server's receive queue. Client, Server, Request, Send, Copy,
+	// Worker, Queue, Payload. RecordServe follows, or RecordLost with LostKilled.
 	RecordArrive
 	// RecordServe: a server's worker handled a datagram, at the instant that its engine was told. Client,
-	// Server, Request, Send, Payload, Verdict; Late if it was dropped because it had waited for longer
+	// Server, Request, Send, Copy, Payload, Verdict; Late if it was dropped because it had waited for longer
 	// than its dedup TTL; Keep is its answer's steering.
 	RecordServe
-	// RecordResponse: an answer reached a client. Client, Server, Request, Received, Granted, Keep, and
-	// in Port where it came in.
+	// RecordResponse: an answer reached a client. Client, Server, Request, Copy, Received, Granted, Keep,
+	// and in Port where it came in.
 	RecordResponse
 	// RecordDecide: a request was decided, or nothing was sent or answered: Client, Request,
 	// Completion, Granted.
@@ -69,8 +69,9 @@ const (
 	LostBurst                      // in a burst of loss
 	LostPartition                  // in a partition
 	LostQueue                      // the receive queue was full
-	LostDead                       // the server was not there
+	LostDead                       // nobody was there
 	LostSocket                     // the client's socket was closed
+	LostKilled                     // it waited at a server that ended
 )
 
 // A Record is something that happened, in the order in which it did. It and what it points to are
@@ -86,10 +87,11 @@ type Record struct {
 	Choice     int           // an index into the client's Mix
 	Send       core.SendKind // of the datagram
 	Round      int
+	Copy       int // 1 for what the network made of 0 by duplication
 	Answer     bool
 	Cause      Cause
 	Worker     int
-	Queue      int // datagrams that wait in the queue, this one included
+	Queue      int // datagrams in the queue, this one included
 	Port       netip.AddrPort
 	Payload    []byte // the datagram
 	Verdict    limiter.Verdict
