@@ -19,6 +19,7 @@ func newGatherer(s *Server) (prometheus.Gatherer, error) {
 	for _, c := range []prometheus.Collector{
 		&collector{s},
 		&frontCollector{s},
+		&steeringCollector{s},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -51,11 +52,11 @@ func TestRemovedUnderAWorker(t *testing.T) {
 		r.set(r.tenant)
 		before := r.w.counts.dropped[dropUnknownKey].Load()
 		if name == "request" {
-			if r.w.handleRequest(r.clock.Now(), held, key, pdu, 0) != nil {
+			if r.w.handleRequest(r.clock.Now(), held, key, pdu, &udp.Datagram{Peer: peer}) != nil {
 				t.Error("a request was executed for a tenant that is gone")
 			}
 		} else {
-			r.w.handleReport(r.clock.Now(), held, pdu)
+			r.w.handleReport(r.clock.Now(), held, pdu, peer)
 		}
 		if n := r.w.counts.dropped[dropUnknownKey].Load(); n != before+1 {
 			t.Errorf("the %s was not dropped as unknown_key", name)

@@ -176,6 +176,9 @@ func (s *Server) start(ctx context.Context, tasks *sync.WaitGroup, failed chan<-
 		for _, w := range l.workers {
 			tasks.Go(func() { w.run(ctx) })
 		}
+		if l.balancer != nil {
+			tasks.Go(func() { l.steer(ctx, s.settings.Clock) })
+		}
 	}
 	tasks.Go(func() { s.registry.sweep(ctx, s.settings.Clock) })
 	if s.watcher != nil {

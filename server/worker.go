@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -11,9 +12,6 @@ import (
 	"github.com/weirhq/weir/limiter"
 	"github.com/weirhq/weir/wire"
 )
-
-// keepPort is the steering feedback of every answer: the client shall stay.
-const keepPort = 1
 
 // worker takes datagrams from one socket through to their answers. Everything it needs
 // for one is its own and used again, so that no datagram allocates. It serves every
@@ -35,6 +33,7 @@ type worker struct {
 	label    [maxLabel]byte
 	out      []byte // space for the next answer
 
+	flows    *flows        // nil if the worker does not steer
 	received atomic.Uint64 // datagrams read
 }
 
@@ -80,18 +79,18 @@ func (w *worker) handle(now limiter.Time, in *udp.Datagram) []byte {
 	case err != nil:
 		return w.drop(t, dropMalformed)
 	case kind == wire.KindRequest:
-		return w.handleRequest(now, t, key, pdu, in.Received)
+		return w.handleRequest(now, t, key, pdu, in)
 	case kind == wire.KindReport:
-		return w.handleReport(now, t, pdu)
+		return w.handleReport(now, t, pdu, in.Peer)
 	}
 	return w.drop(t, dropKind)
 }
 
-func (w *worker) handleRequest(now limiter.Time, t *tenant, key int, pdu []byte, received int64) []byte {
+func (w *worker) handleRequest(now limiter.Time, t *tenant, key int, pdu []byte, in *udp.Datagram) []byte {
 	if wire.ParseRequest(pdu, &w.request) != nil {
 		return w.drop(t, dropMalformed)
 	}
-	if waited(now, received) > int64(w.request.DedupTTL) {
+	if waited(now, in.Received) > int64(w.request.DedupTTL) {
 		return w.drop(t, dropLate)
 	}
 	question := &w.envelope.Header
@@ -110,7 +109,7 @@ func (w *worker) handleRequest(now limiter.Time, t *tenant, key int, pdu []byte,
 		KeyID:     uint64(w.id),
 		UniqueID:  question.UniqueID,
 		Timestamp: now.Wall,
-		Steering:  keepPort,
+		Steering:  w.flows.feedback(now.Mono, in.Peer),
 	}
 	answer, err := t.keys[key].AppendResponse(w.out[:0], w.sealer, &h, &w.request, &w.answer)
 	if err != nil {
@@ -131,7 +130,7 @@ func waited(now limiter.Time, received int64) int64 {
 	return ms
 }
 
-func (w *worker) handleReport(now limiter.Time, t *tenant, pdu []byte) []byte {
+func (w *worker) handleReport(now limiter.Time, t *tenant, pdu []byte, from netip.AddrPort) []byte {
 	if wire.ParseReport(pdu, &w.report) != nil {
 		return w.drop(t, dropMalformed)
 	}
@@ -140,6 +139,9 @@ func (w *worker) handleReport(now limiter.Time, t *tenant, pdu []byte) []byte {
 		return w.drop(nil, dropUnknownKey)
 	}
 	t.state.counts.verdicts[verdict].Add(1)
+	if !verdict.Dropped() {
+		w.flows.reported(from)
+	}
 	return nil
 }
 
