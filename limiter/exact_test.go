@@ -87,20 +87,26 @@ func (w wholeMs) take(now int64, tokens uint32) (bool, uint32) {
 	return w.engineBucket.take(now/nsPerMs*nsPerMs, tokens)
 }
 
-// subWindows counts in 128 fixed parts of a window and forgets a part when all of it is a window
-// old: strict, and wasteful.
+// subWindows counts in 128 fixed parts of a window. With 128 whole parts kept beside the current one
+// it forgets a part when all of it is a window old: strict, and wasteful. With 127 it forgets a part
+// when its beginning is.
 type subWindows struct {
-	window int64
-	rate   uint32
-	part   [129]int64 // which part the count is of
-	count  [129]uint32
+	part  int64 // ns
+	kept  int64
+	rate  uint32
+	begun [129]int64 // which part the count is of
+	count [129]uint32
+}
+
+func newSubWindows(windowMs, rate uint32, kept int64) *subWindows {
+	return &subWindows{part: (int64(windowMs)*nsPerMs + 127) / 128, kept: kept, rate: rate}
 }
 
 func (s *subWindows) take(now int64, tokens uint32) (bool, uint32) {
-	part := now / ((s.window + 127) / 128)
+	part := now / s.part
 	live := uint32(0)
-	for i := range s.part {
-		if s.part[i] < part-128 {
+	for i := range s.begun {
+		if s.begun[i] < part-s.kept {
 			s.count[i] = 0
 		}
 		live += s.count[i]
@@ -108,7 +114,7 @@ func (s *subWindows) take(now int64, tokens uint32) (bool, uint32) {
 	if uint64(live)+uint64(tokens) > uint64(s.rate) {
 		return false, live
 	}
-	s.part[part%129] = part
+	s.begun[part%129] = part
 	s.count[part%129] += tokens
 	return true, live + tokens
 }

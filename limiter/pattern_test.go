@@ -1,6 +1,9 @@
 package limiter
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // demandOf is one demand of a pattern: so long after the one before it, so many tokens.
 type demandOf struct {
@@ -13,44 +16,57 @@ type pattern struct {
 	name   string
 	window uint32 // ms
 	rate   uint32
+	start  int64 // when it begins
 	next   func() demandOf
 	n      int
-	// steady patterns are those of which the engine promises a share of what an exact log grants.
-	steady bool
+	// steady patterns are those of which the engine promises a share of what an exact log grants, and
+	// so many demands are a window's worth.
+	steady  bool
+	demands int
 }
 
 const day = 24 * 3600 * 1000 // ms
 
-// patterns returns streams that are made to break windows, each about n demands long.
-func patterns(n int, seed uint64) (all []pattern) {
-	windows := []uint32{1, 7, 1000, 60_000, day, 49 * day}
-	rates := []uint32{1, 2, 63, 64, 65, 100, 127, 128, 129, 130, 1000, 10_000, 1_000_000}
+// patterns returns streams that are made to break windows: windows from a millisecond to the longest
+// there is, limits around the number of groups and far from it. A window's worth of a steady pattern
+// is at most so many demands.
+func patterns(seed uint64, most int) (all []pattern) {
+	windows := []uint32{1, 7, 1000, 60_000, day, 49 * day, math.MaxUint32}
 	for _, w := range windows {
+		rates := []uint32{1, 2, 63, 64, 65, 100, 127, 128, 129, 130, 1000, 10_000, 1_000_000}
+		if w == 1000 {
+			for rate := uint32(66); rate < 127; rate++ {
+				rates = append(rates, rate)
+			}
+		}
 		for _, rate := range rates {
 			rng := rand.New(rand.NewPCG(seed, uint64(w)<<32|uint64(rate)))
-			all = append(all, patternsOf(w, rate, n, rng)...)
+			all = append(all, patternsOf(w, rate, most, rng)...)
 		}
 	}
 	return all
 }
 
-func patternsOf(windowMs, rate uint32, n int, rng *rand.Rand) []pattern {
+func patternsOf(windowMs, rate uint32, most int, rng *rand.Rand) []pattern {
 	w := int64(windowMs) * nsPerMs
-	even := w / int64(rate)
+	grain := max(1, rate/uint32(most)) // tokens of a steady demand
+	even := w / int64(rate/grain)
+	start := rng.Int64N(1 << rng.IntN(50)) // slots and quanta begin at round times
 	p := func(name string, steady bool, next func() demandOf) pattern {
-		return pattern{name, windowMs, rate, next, n, steady}
+		return pattern{name: name, window: windowMs, rate: rate, start: start, next: next, demands: int(rate / grain), steady: steady}
 	}
-	one := func(after int64) demandOf { return demandOf{max(0, after), 1} }
+	one := func(after int64) demandOf { return demandOf{after, 1} }
+	some := func(after int64) demandOf { return demandOf{after, grain} }
 	return []pattern{
-		p("steady singles at the limit", true, func() demandOf { return one(even) }),
-		p("steady singles at twice the limit", true, func() demandOf { return one(even / 2) }),
+		p("steady singles at the limit", true, func() demandOf { return some(even) }),
+		p("steady singles at twice the limit", true, func() demandOf { return some(even / 2) }),
 		p("steady singles, uneven", false, func() demandOf { return one(rng.Int64N(2*even + 1)) }),
 		p("one token per instant", false, func() demandOf { return one(1) }),
 		p("time standing still", false, func() demandOf { return one(0) }),
 		p("whole limit each window", true, whole(w, rate)),
-		p("burst of the limit at one instant", true, burst(w, rate, 0)),
-		p("burst of the limit in a tenth", true, burst(w, rate, w/10)),
-		p("burst of the limit in three quarters", true, burst(w, rate, w*3/4)),
+		p("burst of the limit at one instant", true, burst(w, rate, grain, 0)),
+		p("burst of the limit in a tenth", true, burst(w, rate, grain, w/10)),
+		p("burst of the limit in three quarters", true, burst(w, rate, grain, w*3/4)),
 		p("burst at the edges", false, edges(w, rng)),
 		p("anything", false, anything(w, rate, rng)),
 		p("lulls and rushes", false, lulls(w, rate, rng)),
@@ -62,17 +78,17 @@ func whole(w int64, rate uint32) func() demandOf {
 	return func() demandOf { return demandOf{w, rate} }
 }
 
-// burst asks for the limit in single tokens spread evenly over a part of each window.
-func burst(w int64, rate uint32, length int64) func() demandOf {
-	k := uint32(0)
-	gap := length / int64(rate)
+// burst asks for the limit in small demands spread evenly over a part of each window.
+func burst(w int64, rate, grain uint32, length int64) func() demandOf {
+	k, n := uint32(0), rate/grain
+	gap := length / int64(n)
 	return func() demandOf {
 		after := gap
 		if k == 0 {
-			after = w - gap*int64(rate-1)
+			after = w - gap*int64(n-1)
 		}
-		k = (k + 1) % rate
-		return demandOf{after, 1}
+		k = (k + 1) % n
+		return demandOf{after, grain}
 	}
 }
 
