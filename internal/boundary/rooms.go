@@ -25,6 +25,7 @@ const (
 	modNotify = "github.com/fsnotify/fsnotify"
 	modProm   = "github.com/prometheus/client_golang"
 	modKong   = "github.com/alecthomas/kong"
+	modHDR    = "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // importable are the packages that people import; examples may use any of them.
@@ -44,7 +45,7 @@ func Rooms() map[string]Room {
 		"wire":    {Pure: true, Ours: []string{"apikey", "ident"}},
 		"core":    {Pure: true, Ours: []string{"wire", "policy", "ident", "apikey"}},
 		"limiter": {Pure: true, Ours: []string{"wire", "ident"}},
-		"sim":     {Pure: true, Ours: []string{"core", "limiter", "policy", "wire", "ident", "apikey"}},
+		"sim":     {Pure: true, Ours: []string{"core", "limiter", "policy", "wire", "ident", "apikey"}, Modules: []string{modHDR}},
 
 		"discovery": {Ours: []string{"ident"}, Modules: []string{modDNS}},
 		"dnszone": {
