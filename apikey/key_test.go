@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/internal/storm"
 )
 
 func TestAuthNames(t *testing.T) {
@@ -155,15 +156,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	v := loadVectors(f)
-	for _, k := range v.Keys {
-		f.Add(k.Text)
-	}
-	for _, r := range v.Refused {
-		f.Add(r.Text)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
+func parseTarget(tb testing.TB) *storm.Target {
+	target := storm.New("FuzzParse", func(t testing.TB, s string) {
 		k, err := apikey.ParseAny(s)
 		strict, strictErr := apikey.Parse(s)
 		if err != nil {
@@ -183,7 +177,18 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("Parse(%q) = %v, %v", s, strict, strictErr)
 		}
 	})
+	v := loadVectors(tb)
+	for _, k := range v.Keys {
+		target.Add(k.Text)
+	}
+	for _, r := range v.Refused {
+		target.Add(r.Text)
+	}
+	return target
 }
+
+func FuzzParse(f *testing.F)      { parseTarget(f).Fuzz(f) }
+func TestStormParse(t *testing.T) { parseTarget(t).Storm(t) }
 
 // drawKey draws a key of any kind.
 func drawKey(t *rapid.T) apikey.Key {

@@ -8,41 +8,38 @@ import (
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/storm"
 	"github.com/weirhq/weir/internal/vectors"
 	"github.com/weirhq/weir/wire"
 )
 
-// FuzzHandleDatagram throws bytes at a request in flight, whose identity they are
+// handleDatagramTarget throws bytes at a request in flight, whose identity they are
 // given so that they get far. Without a key's secret anybody can write anything:
 // still only an answer to the question may count.
-func FuzzHandleDatagram(f *testing.F) {
-	for _, v := range vectors.Responses(f) {
-		f.Add([]byte(v.Response))
-	}
+func handleDatagramTarget(tb testing.TB) *storm.Target {
 	ask := &Request{
 		Guards:    []wire.Guard{guard("a", 50), guard("a", 20)},
 		Resources: []wire.Resource{bucket("x"), bucket("x")},
 	}
-	c := newTestCore(f, 2, func(cfg *Config) { cfg.Key = testKey(f, apikey.AuthNone) })
-	id, err := c.Submit(at(0), ask)
-	if err != nil {
-		f.Fatal(err)
-	}
-	r := newResponder(f, c.cfg.Key)
-	f.Add(r.answer(f, c.flights.find(id).datagram, serverID(0), reply{}))
-	f.Add(r.answer(f, c.flights.find(id).datagram, serverID(1), reply{deficit: 1, changePort: true}))
-
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c := newTestCore(t, 2, func(cfg *Config) { cfg.Key = testKey(t, apikey.AuthNone) })
-		id, err := c.Submit(at(0), ask)
-		if err != nil {
-			t.Fatal(err)
+	key := testKey(tb, apikey.AuthNone)
+	withKey := func(cfg *Config) { cfg.Key = key }
+	// What does not count leaves the request as it was, so the next is thrown at the same one.
+	var c *Core
+	var id RequestID
+	var before []byte
+	target := storm.New("FuzzHandleDatagram", func(t testing.TB, b []byte) {
+		if c == nil {
+			c = newTestCore(t, 2, withKey)
+			var err error
+			if id, err = c.Submit(at(0), ask); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if len(b) >= 28 {
 			uid := c.flights.find(id).uid
 			copy(b[12:], uid[:])
 		}
-		before := slices.Clone(b)
+		before = append(before[:0], b...)
 		v := c.HandleDatagram(at(ms(1)), 1, b)
 		if !slices.Equal(before, b) {
 			t.Fatal("the datagram was changed")
@@ -53,6 +50,7 @@ func FuzzHandleDatagram(f *testing.F) {
 			}
 			return
 		}
+		defer func() { c = nil }()
 		if server := ident.ServerID(binary.LittleEndian.Uint64(b[4:])); server != serverID(0) && server != serverID(1) {
 			t.Fatalf("an answer of %v counts", server)
 		}
@@ -80,17 +78,32 @@ func FuzzHandleDatagram(f *testing.F) {
 			t.Fatalf("%d completions", completions)
 		}
 	})
+	target.Fresh(func(testing.TB) { c = nil })
+	target.Aim(storm.Datagram)
+	for _, v := range vectors.Responses(tb) {
+		target.Add([]byte(v.Response))
+	}
+	asked := newTestCore(tb, 2, withKey)
+	first, err := asked.Submit(at(0), ask)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := newResponder(tb, key)
+	target.Add(r.answer(tb, asked.flights.find(first).datagram, serverID(0), reply{}))
+	target.Add(r.answer(tb, asked.flights.find(first).datagram, serverID(1), reply{deficit: 1, changePort: true}))
+	return target
 }
 
-// FuzzDiscovery makes SRV records and addresses of bytes: whatever DNS says, the
+func FuzzHandleDatagram(f *testing.F)      { handleDatagramTarget(f).Fuzz(f) }
+func TestStormHandleDatagram(t *testing.T) { handleDatagramTarget(t).Storm(t) }
+
+// discoveryTarget makes SRV records and addresses of bytes: whatever DNS says, the
 // membership keeps its bounds and order.
-func FuzzDiscovery(f *testing.F) {
-	f.Add([]byte("s-1.example.test\x00s-2.example.test\x00s-1.other.test\x00www\x00"), []byte{192, 0, 2, 1, 192, 0, 2, 2})
-	f.Add([]byte("s-5\x00s-5\x00S-5.\x00s-18446744073709551615\x00s--1\x00s-01\x00.\x00"), []byte{0, 0, 0, 0, 255, 255, 255, 255, 224, 0, 0, 1})
-	f.Add([]byte("s-3.a\x00s-2.a\x00s-1.a\x00s-4.a\x00s-9.a\x00"), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
-	f.Fuzz(func(t *testing.T, names, addrs []byte) {
+func discoveryTarget(tb testing.TB) *storm.Target {
+	key := testKey(tb, apikey.AuthNone)
+	target := storm.New2("FuzzDiscovery", func(t testing.TB, names, addrs []byte) {
 		limits := Limits{Servers: 3, Addresses: 2, Endpoints: 5}
-		c := newTestCore(t, 0, func(cfg *Config) { cfg.Domain, cfg.Limits = "example.test", limits })
+		c := newTestCore(t, 0, func(cfg *Config) { cfg.Key, cfg.Domain, cfg.Limits = key, "example.test", limits })
 		for round := range 3 {
 			now := at(ms(100_000 * round))
 			c.Refresh(now)
@@ -118,10 +131,16 @@ func FuzzDiscovery(f *testing.F) {
 			t.Fatal("all lookups were answered, but the refresh goes on")
 		}
 	})
+	target.Add([]byte("s-1.example.test\x00s-2.example.test\x00s-1.other.test\x00www\x00"), []byte{192, 0, 2, 1, 192, 0, 2, 2})
+	target.Add([]byte("s-5\x00s-5\x00S-5.\x00s-18446744073709551615\x00s--1\x00s-01\x00.\x00"), []byte{0, 0, 0, 0, 255, 255, 255, 255, 224, 0, 0, 1})
+	target.Add([]byte("s-3.a\x00s-2.a\x00s-1.a\x00s-4.a\x00s-9.a\x00"), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
+	return target
 }
 
-func checkBounds(t *testing.T, c *Core, limits *Limits) {
-	t.Helper()
+func FuzzDiscovery(f *testing.F)      { discoveryTarget(f).Fuzz(f) }
+func TestStormDiscovery(t *testing.T) { discoveryTarget(t).Storm(t) }
+
+func checkBounds(t testing.TB, c *Core, limits *Limits) {
 	total := 0
 	members := c.Membership()
 	for i, s := range members {

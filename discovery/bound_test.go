@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/weirhq/weir/internal/storm"
 )
 
 // A poisoned answer costs what 64 KiB of DNS can cost, and leaves MaxTargets.
@@ -91,15 +93,10 @@ func inflated(q *dns.Msg) []byte {
 	return b
 }
 
-func FuzzDecode(f *testing.F) {
+func decodeTarget() *storm.Target {
 	q := question("x.test.", dns.TypeSRV, true)
 	q.Id = 7
-	for _, s := range []script{good, truncated(nil), failing(dns.RcodeNameError)} {
-		f.Add(s(q, false)[0])
-	}
-	f.Add(inflated(q))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
+	target := storm.New("FuzzDecode", func(t testing.TB, b []byte) {
 		m, err := decode(b, q)
 		if err != nil {
 			return
@@ -119,4 +116,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		referral(m)
 	})
+	for _, s := range []script{good, truncated(nil), failing(dns.RcodeNameError)} {
+		target.Add(s(q, false)[0])
+	}
+	target.Add(inflated(q))
+	target.Add([]byte{})
+	return target
 }
+
+func FuzzDecode(f *testing.F)      { decodeTarget().Fuzz(f) }
+func TestStormDecode(t *testing.T) { decodeTarget().Storm(t) }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/storm"
 	"pgregory.net/rapid"
 )
 
@@ -68,11 +69,8 @@ func TestServerTextRoundTrips(t *testing.T) {
 	})
 }
 
-func FuzzParseServer(f *testing.F) {
-	f.Add("1015809@192.0.2.1:29292,[2001:db8::1]:29292")
-	f.Add("7@[fe80::1%eth0]:1")
-	f.Add("@,:")
-	f.Fuzz(func(t *testing.T, s string) {
+func parseServerTarget() *storm.Target {
+	target := storm.New("FuzzParseServer", func(t testing.TB, s string) {
 		got, err := ParseServer(s)
 		if err != nil {
 			return
@@ -82,4 +80,11 @@ func FuzzParseServer(f *testing.F) {
 			t.Fatalf("%q reads as %q, which reads as %q, %v", s, got, again, err)
 		}
 	})
+	target.Add("1015809@192.0.2.1:29292,[2001:db8::1]:29292")
+	target.Add("7@[fe80::1%eth0]:1")
+	target.Add("@,:")
+	return target
 }
+
+func FuzzParseServer(f *testing.F)      { parseServerTarget().Fuzz(f) }
+func TestStormParseServer(t *testing.T) { parseServerTarget().Storm(t) }

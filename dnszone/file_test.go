@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/weirhq/weir/internal/storm"
 )
 
 func TestParseMembers(t *testing.T) {
@@ -175,12 +177,8 @@ func TestFollow(t *testing.T) {
 	<-done
 }
 
-func FuzzParseMembers(f *testing.F) {
-	f.Add("members:\n- id: 5\n  addr: [192.0.2.1:1, \"[2001:db8::1]:1\"]\nkeys: [7]\n")
-	f.Add("members: &a [*a]\n")
-	f.Add("members: []\nkeys: []\n")
-	f.Add("members: [{id: 5, addr: 1.1.1.1:1}, {id: 5, addr: 1.1.1.1:1}]")
-	f.Fuzz(func(t *testing.T, text string) {
+func parseMembersTarget() *storm.Target {
+	target := storm.New("FuzzParseMembers", func(t testing.TB, text string) {
 		file, err := parseMembers([]byte(text))
 		if err != nil {
 			if strings.TrimSpace(err.Error()) == "" {
@@ -196,4 +194,12 @@ func FuzzParseMembers(f *testing.F) {
 			t.Fatalf("the file is taken and the zone says: %v", err)
 		}
 	})
+	target.Add("members:\n- id: 5\n  addr: [192.0.2.1:1, \"[2001:db8::1]:1\"]\nkeys: [7]\n")
+	target.Add("members: &a [*a]\n")
+	target.Add("members: []\nkeys: []\n")
+	target.Add("members: [{id: 5, addr: 1.1.1.1:1}, {id: 5, addr: 1.1.1.1:1}]")
+	return target
 }
+
+func FuzzParseMembers(f *testing.F)      { parseMembersTarget().Fuzz(f) }
+func TestStormParseMembers(t *testing.T) { parseMembersTarget().Storm(t) }

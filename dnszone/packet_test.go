@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/storm"
 )
 
 // manyMembers makes n members, each with an IPv4 and an IPv6 address.
@@ -295,17 +296,9 @@ func endpoints(t *rapid.T, z *Zone, m *dns.Msg) []string {
 	return out
 }
 
-func FuzzHandle(f *testing.F) {
-	z := mustZone(f, Config{Zone: "rl.test", NameServerAddrs: []netip.Addr{netip.MustParseAddr("192.0.2.53")}}, manyMembers(40)...)
-	for _, name := range []string{"rl.test.", "_ratelimitly._udp.c-7.rl.test.", "s-9223372036854775808.RL.test.", "c-7.rl.test.", "ns.rl.test.", `a\.b.rl.test.`, "example."} {
-		for _, qtype := range []uint16{dns.TypeSRV, dns.TypeA, dns.TypeSOA, dns.TypeNS, dns.TypeANY, dns.TypeAXFR} {
-			f.Add(packQuestion(f, name, qtype, 0), true)
-			f.Add(packQuestion(f, name, qtype, 1232), false)
-		}
-	}
-	f.Add([]byte{}, true)
-	f.Add([]byte{0, 1, 0x28, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 6, 0, 1}, false)
-	f.Fuzz(func(t *testing.T, b []byte, udp bool) {
+func handleTarget(tb testing.TB) *storm.Target {
+	z := mustZone(tb, Config{Zone: "rl.test", NameServerAddrs: []netip.Addr{netip.MustParseAddr("192.0.2.53")}}, manyMembers(40)...)
+	target := storm.New2("FuzzHandle", func(t testing.TB, b []byte, udp bool) {
 		before := bytes.Clone(b)
 		out := z.respond(b, udp)
 		checkAnswer(t, before, out, udp)
@@ -318,9 +311,21 @@ func FuzzHandle(f *testing.F) {
 			t.Fatal("the question was changed")
 		}
 	})
+	for _, name := range []string{"rl.test.", "_ratelimitly._udp.c-7.rl.test.", "s-9223372036854775808.RL.test.", "c-7.rl.test.", "ns.rl.test.", `a\.b.rl.test.`, "example."} {
+		for _, qtype := range []uint16{dns.TypeSRV, dns.TypeA, dns.TypeSOA, dns.TypeNS, dns.TypeANY, dns.TypeAXFR} {
+			target.Add(packQuestion(tb, name, qtype, 0), true)
+			target.Add(packQuestion(tb, name, qtype, 1232), false)
+		}
+	}
+	target.Add([]byte{}, true)
+	target.Add([]byte{0, 1, 0x28, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 6, 0, 1}, false)
+	return target
 }
 
-func checkAnswer(t *testing.T, q, out []byte, udp bool) {
+func FuzzHandle(f *testing.F)      { handleTarget(f).Fuzz(f) }
+func TestStormHandle(t *testing.T) { handleTarget(t).Storm(t) }
+
+func checkAnswer(t testing.TB, q, out []byte, udp bool) {
 	t.Helper()
 	if out == nil {
 		if len(q) >= headerSize && q[2]&flagQR == 0 {

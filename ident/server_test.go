@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/storm"
 )
 
 var epoch = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -116,11 +117,8 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-func FuzzParseServerID(f *testing.F) {
-	for _, s := range []string{"", "0", "7", "007", "18446744073709551615", "18446744073709551616", "-1", "s-1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
+func parseServerIDTarget() *storm.Target {
+	target := storm.New("FuzzParseServerID", func(t testing.TB, s string) {
 		id, err := ident.ParseServerID(s)
 		if err == nil && id.String() != s {
 			t.Errorf("ParseServerID(%q) = %v, which is written otherwise", s, id)
@@ -134,13 +132,17 @@ func FuzzParseServerID(f *testing.F) {
 			t.Errorf("ParseServerID(%q): error %v, want an ID: %v", s, err, want)
 		}
 	})
+	for _, s := range []string{"", "0", "7", "007", "18446744073709551615", "18446744073709551616", "-1", "s-1"} {
+		target.Add(s)
+	}
+	return target
 }
 
-func FuzzParseTarget(f *testing.F) {
-	for _, s := range []string{"s-7.rl.test.", "S-0", "s-07.x", "s-", "", "...", "s-18446744073709551616."} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
+func FuzzParseServerID(f *testing.F)      { parseServerIDTarget().Fuzz(f) }
+func TestStormParseServerID(t *testing.T) { parseServerIDTarget().Storm(t) }
+
+func parseTargetTarget() *storm.Target {
+	target := storm.New("FuzzParseTarget", func(t testing.TB, s string) {
 		id, ok := ident.ParseTarget(s)
 		if ok && !strings.HasPrefix(strings.ToLower(s)+".", id.Label()+".") {
 			t.Errorf("ParseTarget(%q) = %v", s, id)
@@ -149,4 +151,11 @@ func FuzzParseTarget(f *testing.F) {
 			t.Errorf("ParseTarget(%q) = %v beside false", s, id)
 		}
 	})
+	for _, s := range []string{"s-7.rl.test.", "S-0", "s-07.x", "s-", "", "...", "s-18446744073709551616."} {
+		target.Add(s)
+	}
+	return target
 }
+
+func FuzzParseTarget(f *testing.F)      { parseTargetTarget().Fuzz(f) }
+func TestStormParseTarget(t *testing.T) { parseTargetTarget().Storm(t) }

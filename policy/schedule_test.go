@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/weirhq/weir/internal/storm"
 	"github.com/weirhq/weir/policy"
 )
 
@@ -135,11 +136,8 @@ func TestAtAllocatesNothing(t *testing.T) {
 	}
 }
 
-func FuzzParseSchedule(f *testing.F) {
-	for _, s := range []string{"fixed:1", "linear:1:1:4", "exponential:1:2:8", "list:1,0", "list:", "linear:1:0:4", "fixed:4294967296", ""} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
+func parseScheduleTarget() *storm.Target {
+	target := storm.New("FuzzParseSchedule", func(t testing.TB, text string) {
 		s, err := policy.ParseSchedule(text)
 		if err != nil {
 			if s != (policy.Schedule{}) {
@@ -154,7 +152,14 @@ func FuzzParseSchedule(f *testing.F) {
 			t.Fatalf("%q is written %q, which reads %v, %v", text, s, back, err)
 		}
 	})
+	for _, s := range []string{"fixed:1", "linear:1:1:4", "exponential:1:2:8", "list:1,0", "list:", "linear:1:0:4", "fixed:4294967296", ""} {
+		target.Add(s)
+	}
+	return target
 }
+
+func FuzzParseSchedule(f *testing.F)      { parseScheduleTarget().Fuzz(f) }
+func TestStormParseSchedule(t *testing.T) { parseScheduleTarget().Storm(t) }
 
 // drawSchedule draws a valid schedule and its definition.
 func drawSchedule(t *rapid.T, label string) (policy.Schedule, func(k int) *big.Int) {

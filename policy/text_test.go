@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/weirhq/weir/internal/storm"
 	"github.com/weirhq/weir/policy"
 )
 
@@ -100,16 +101,8 @@ func TestTextRoundTrip(t *testing.T) {
 	})
 }
 
-func FuzzParse(f *testing.F) {
-	for _, name := range policy.PresetNames() {
-		p, _ := policy.Preset(name)
-		f.Add(name)
-		f.Add(p.String())
-	}
-	f.Add("strict-oldest unit=1.5ms replays=2 gap=exponential:1:2:8 completion-delivery=off")
-	f.Add("unit=2562047h47m16.854775807s")
-	f.Add("replays=65535 gap=fixed:4294967295 unit=1h")
-	f.Fuzz(func(t *testing.T, text string) {
+func parseTarget() *storm.Target {
+	target := storm.New("FuzzParse", func(t testing.TB, text string) {
 		p, err := policy.Parse(text)
 		if err != nil {
 			if !p.IsZero() {
@@ -128,4 +121,16 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is written %q, which reads %v, %v", text, p, back, err)
 		}
 	})
+	for _, name := range policy.PresetNames() {
+		p, _ := policy.Preset(name)
+		target.Add(name)
+		target.Add(p.String())
+	}
+	target.Add("strict-oldest unit=1.5ms replays=2 gap=exponential:1:2:8 completion-delivery=off")
+	target.Add("unit=2562047h47m16.854775807s")
+	target.Add("replays=65535 gap=fixed:4294967295 unit=1h")
+	return target
 }
+
+func FuzzParse(f *testing.F)      { parseTarget().Fuzz(f) }
+func TestStormParse(t *testing.T) { parseTarget().Storm(t) }

@@ -53,18 +53,27 @@ var modes = []apikey.Auth{apikey.AuthNone, apikey.AuthCookie, apikey.AuthAES}
 
 // sealRaw makes the datagram of any bytes as PDU, behind a tenant header of any size.
 func sealRaw(c *Credential, nonce, header, pdu []byte) []byte {
-	b := slices.Clone(header)
+	return appendRaw(nil, c, nonce, header, pdu)
+}
+
+// appendRaw appends what [sealRaw] makes to b, which is empty.
+func appendRaw(b []byte, c *Credential, nonce, header, pdu []byte) []byte {
+	b = append(b, header...)
 	switch c.auth {
 	case apikey.AuthNone:
 		return append(append(b, 0x4e, 0x41, 4, 0), pdu...)
 	case apikey.AuthCookie:
-		return slices.Concat(b, []byte{0x43, 0x41, 36, 0}, c.secrets().cookie[:], pdu)
+		b = append(append(b, 0x43, 0x41, 36, 0), c.secrets().cookie[:]...)
+		return append(b, pdu...)
 	}
 	b = append(b, 0x41, 0x45, 32, 0)
 	b = append(b, nonce...)
-	sealed := c.secrets().aead.Seal(nil, nonce, pdu, b)
-	text := len(sealed) - 16
-	return slices.Concat(b, sealed[text:], sealed[:text])
+	head := len(b)
+	b = append(b, make([]byte, 16)...)
+	b = c.secrets().aead.Seal(b, nonce, pdu, b[:head])
+	// GCM leaves the tag behind the text, where the room before the text is for it.
+	copy(b[head:], b[len(b)-16:])
+	return b[:len(b)-16]
 }
 
 // rawHeader is a tenant header of a size, every field another value.

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/internal/storm"
 	"github.com/weirhq/weir/internal/vectors"
 	"github.com/weirhq/weir/wire"
 )
@@ -265,27 +266,10 @@ func TestDissectCountsLines(t *testing.T) {
 	})
 }
 
-func FuzzDissect(f *testing.F) {
+func dissectTarget(tb testing.TB) *storm.Target {
 	keys := []string{""}
-	dissectors := []*dissector{dissectorFor(f, "")}
-	add := func(datagram vectors.Hex, key string) {
-		if !slices.Contains(keys, key) {
-			keys = append(keys, key)
-			dissectors = append(dissectors, dissectorFor(f, key))
-		}
-		f.Add([]byte(datagram), uint8(slices.Index(keys, key)))
-	}
-	for _, v := range vectors.Requests(f) {
-		add(v.Datagram, v.Key)
-		add(v.Datagram, "")
-	}
-	for _, v := range vectors.Reports(f) {
-		add(v.Datagram, v.Key)
-	}
-	for _, v := range vectors.Responses(f) {
-		add(v.Response, v.Key)
-	}
-	f.Fuzz(func(t *testing.T, b []byte, which uint8) {
+	dissectors := []*dissector{dissectorFor(tb, "")}
+	target := storm.New2("FuzzDissect", func(t testing.TB, b []byte, which uint8) {
 		d := dissectors[int(which)%len(dissectors)]
 		r, err := d.datagram(b)
 		if r == nil && err == nil || r != nil && err != nil && !r.Encrypted {
@@ -307,4 +291,26 @@ func FuzzDissect(f *testing.F) {
 			}
 		}
 	})
+	target.Aim(storm.Datagram)
+	add := func(datagram vectors.Hex, key string) {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+			dissectors = append(dissectors, dissectorFor(tb, key))
+		}
+		target.Add([]byte(datagram), uint8(slices.Index(keys, key)))
+	}
+	for _, v := range vectors.Requests(tb) {
+		add(v.Datagram, v.Key)
+		add(v.Datagram, "")
+	}
+	for _, v := range vectors.Reports(tb) {
+		add(v.Datagram, v.Key)
+	}
+	for _, v := range vectors.Responses(tb) {
+		add(v.Response, v.Key)
+	}
+	return target
 }
+
+func FuzzDissect(f *testing.F)      { dissectTarget(f).Fuzz(f) }
+func TestStormDissect(t *testing.T) { dissectTarget(t).Storm(t) }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weirhq/weir"
+	"github.com/weirhq/weir/internal/storm"
 )
 
 var testTrackers = trackerFlags{TTL: 10 * time.Second, MaxSamples: 32, MinSamples: 1, BufferSize: 16}
@@ -103,11 +104,8 @@ func TestAnyNameParses(t *testing.T) {
 	})
 }
 
-func FuzzSpecs(f *testing.F) {
-	for _, s := range []string{"checkout=100/1s*5", "inventory<100ms", "inventory=18ms", "=", "<", "a=1/1s*", "a=1/9999999h"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
+func specsTarget() *storm.Target {
+	target := storm.New("FuzzSpecs", func(t testing.TB, text string) {
 		if r, err := parseResource(text); err == nil && !strings.HasPrefix(text, r.Bucket.Name()+"=") {
 			t.Errorf("parseResource(%q) = %+v", text, r)
 		}
@@ -118,4 +116,11 @@ func FuzzSpecs(f *testing.F) {
 			t.Errorf("parseObservation(%q) = %+v", text, o)
 		}
 	})
+	for _, s := range []string{"checkout=100/1s*5", "inventory<100ms", "inventory=18ms", "=", "<", "a=1/1s*", "a=1/9999999h"} {
+		target.Add(s)
+	}
+	return target
 }
+
+func FuzzSpecs(f *testing.F)      { specsTarget().Fuzz(f) }
+func TestStormSpecs(t *testing.T) { specsTarget().Storm(t) }

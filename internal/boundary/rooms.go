@@ -82,6 +82,7 @@ func Rooms() map[string]Room {
 		"internal/gocheck":   {},
 		"internal/soak":      {Ours: append([]string{"internal/children"}, importable...)},
 		"internal/responder": {Ours: []string{"wire", "ident", "apikey", "discovery", "internal/udp"}},
+		"internal/storm":     {},
 		"internal/vectors":   {},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/weirhq/weir/internal/storm"
 )
 
 func TestAttributes(t *testing.T) {
@@ -22,10 +24,14 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-func FuzzAttributes(f *testing.F) {
-	f.Add(`time=1 msg="a b" x="`)
-	f.Fuzz(func(t *testing.T, line string) { attributes(line) })
+func attributesTarget() *storm.Target {
+	target := storm.New("FuzzAttributes", func(_ testing.TB, line string) { attributes(line) })
+	target.Add(`time=1 msg="a b" x="`)
+	return target
 }
+
+func FuzzAttributes(f *testing.F)      { attributesTarget().Fuzz(f) }
+func TestStormAttributes(t *testing.T) { attributesTarget().Storm(t) }
 
 func TestLogReader(t *testing.T) {
 	l := newLogReader()

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weirhq/weir/internal/storm"
 )
 
 // What the kernel tells beside an address is found before and behind it.
@@ -78,15 +80,19 @@ func TestControlTellsTheAddress(t *testing.T) {
 	}
 }
 
-func FuzzControl(f *testing.F) {
-	f.Add(appendSource(nil, netip.MustParseAddr("192.0.2.7")))
-	f.Add(appendSource(nil, netip.MustParseAddr("2001:db8::7")))
-	f.Fuzz(func(t *testing.T, b []byte) {
+func controlTarget() *storm.Target {
+	target := storm.New("FuzzControl", func(t testing.TB, b []byte) {
 		if a := readControl(b).local; a.IsMulticast() && a.Is6() {
 			t.Errorf("%v cannot be a source", a)
 		}
 	})
+	target.Add(appendSource(nil, netip.MustParseAddr("192.0.2.7")))
+	target.Add(appendSource(nil, netip.MustParseAddr("2001:db8::7")))
+	return target
 }
+
+func FuzzControl(f *testing.F)      { controlTarget().Fuzz(f) }
+func TestStormControl(t *testing.T) { controlTarget().Storm(t) }
 
 // An answer must leave from the address that was asked, not from the one that
 // routing would choose.

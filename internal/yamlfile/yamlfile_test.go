@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/weirhq/weir/internal/storm"
 )
 
 type config struct {
@@ -102,12 +104,9 @@ func TestInFile(t *testing.T) {
 }
 
 // Whatever the library says about broken YAML, no part of a secret is in it.
-func FuzzParse(f *testing.F) {
-	for _, s := range []string{"a: 1", "- *secret", "!secret a", "\"\\x", "%YAML 9\n---", "a: |9", "<<: *a", "{a: [b", "? a", "&a"} {
-		f.Add(s)
-	}
+func parseTarget() *storm.Target {
 	const secret = "rlaes1qqsecret"
-	f.Fuzz(func(t *testing.T, frame string) {
+	target := storm.New("FuzzParse", func(t testing.TB, frame string) {
 		text := strings.ReplaceAll(frame, "secret", secret) + secret
 		root, err := Parse([]byte(text))
 		if err == nil {
@@ -117,4 +116,11 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: the error shows what is in the file: %v", text, err)
 		}
 	})
+	for _, s := range []string{"a: 1", "- *secret", "!secret a", "\"\\x", "%YAML 9\n---", "a: |9", "<<: *a", "{a: [b", "? a", "&a"} {
+		target.Add(s)
+	}
+	return target
 }
+
+func FuzzParse(f *testing.F)      { parseTarget().Fuzz(f) }
+func TestStormParse(t *testing.T) { parseTarget().Storm(t) }
