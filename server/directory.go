@@ -19,9 +19,10 @@ type directory map[uint64]*tenant
 // tenant is one tenant as the configuration has it, with the state that outlives the
 // configuration.
 type tenant struct {
-	name string
-	keys []*wire.Credential // newest first
-	mute bool               // the newest key's quotas let no request be answered
+	asked Tenant // as it was configured
+	name  string
+	keys  []*wire.Credential // newest first
+	mute  bool               // the newest key's quotas let no request be answered
 	// maxRate is how many authentic datagrams a second the tenant may send; 0: any number.
 	maxRate int
 	shadow  bool // rejections are answered so that they pass
@@ -148,7 +149,8 @@ func (r *registry) keyIDs() []uint64 {
 
 // change is what a new list of tenants changed.
 type change struct {
-	tenants, added, removed int
+	tenants                 int
+	added, removed, changed []string  // names, in no order
 	resized                 []*tenant // those whose room is new or another than before
 }
 
@@ -174,8 +176,11 @@ func (r *registry) set(now limiter.Time, tenants []Tenant) (change, error) {
 		was := old[id]
 		if was != nil {
 			t.state = was.state
+			if !t.asked.equal(&was.asked) {
+				ch.changed = append(ch.changed, t.name)
+			}
 		} else {
-			ch.added++
+			ch.added = append(ch.added, t.name)
 			if t.state, err = r.newState(now, id, t); err != nil {
 				return change{}, err
 			}
@@ -194,7 +199,7 @@ func (r *registry) set(now limiter.Time, tenants []Tenant) (change, error) {
 }
 
 func newTenant(t *Tenant) (*tenant, error) {
-	made := &tenant{name: t.Name, mute: t.Keys[0].Quotas().DedupTTL == 0, maxRate: t.MaxRate, shadow: t.Shadow}
+	made := &tenant{asked: *t, name: t.Name, mute: t.Keys[0].Quotas().DedupTTL == 0, maxRate: t.MaxRate, shadow: t.Shadow}
 	for _, k := range t.Keys {
 		c, err := wire.NewCredential(k)
 		if err != nil {
@@ -270,9 +275,9 @@ func (r *registry) labelQuota(t *Tenant) int {
 	return int(min(int64(t.Keys[0].Quotas().MetricsLabels), int64(r.rules.maxLabels)))
 }
 
-// bury ends the tenants that went and returns how many. What they executed is kept in
+// bury ends the tenants that went and returns their names. What they executed is kept in
 // mind for as long as a datagram of it could be fresh.
-func (r *registry) bury(now limiter.Time, old, next directory) int {
+func (r *registry) bury(now limiter.Time, old, next directory) (names []string) {
 	for id, latest := range r.removed {
 		switch {
 		case next[id] != nil: // its engine knows
@@ -283,12 +288,11 @@ func (r *registry) bury(now limiter.Time, old, next directory) int {
 			delete(r.removed, id)
 		}
 	}
-	n := 0
 	for id, t := range old {
 		if next[id] == nil {
 			r.removed[id] = t.state.bury()
-			n++
+			names = append(names, t.name)
 		}
 	}
-	return n
+	return names
 }

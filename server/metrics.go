@@ -46,7 +46,7 @@ var (
 	descStart     = desc("start_time_seconds", "Unix time at which the server started, which its ID tells too.")
 	descReady     = desc("ready", "1 while the server is ready, 0 while it drains.")
 	descTenants   = desc("tenants", "How many tenants there are.")
-	descReloads   = desc("tenants_reloads_total", "How often the tenants file was read again, by result: ok or failed.", "result")
+	descReloads   = desc("tenants_reloads_total", "How often the tenants file was put in force (ok), the start included, or refused (failed).", "result")
 	descFileGood  = desc("tenants_file_good", "0 when the tenants file was refused at the last attempt, so that older tenants are in force.")
 	descErrors    = desc("socket_errors_total", "Errors of UDP sockets, by operation: read or write.", "operation")
 	descLatency   = desc("answer_duration_seconds", "Time from a datagram read to its answer handed to the system.")
@@ -54,6 +54,7 @@ var (
 	descShadowed  = desc("shadowed_rejections_total", "Requests rejected, and answered so that they pass because the tenant's mode was shadow.", "tenant")
 	descDecisions = desc("decisions_total", "Requests answered, by outcome: granted or rejected, and repeats of such.", "tenant", "outcome")
 	descLabels    = desc("label_decisions_total", "Requests with a metrics label answered, by label and outcome; labels over the quota count as overflow.", "tenant", "label", "outcome")
+	descInUse     = desc("labels", "Metrics labels that are counted apart.", "tenant")
 	descReports   = desc("reports_total", "Latency reports taken in.", "tenant")
 	descDropped   = desc("dropped_datagrams_total", "Datagrams without an answer or effect, by reason; tenant is empty while nobody's.", "tenant", "reason")
 	descBlocks    = desc("dropped_report_blocks_total", "Observations not kept because latency_services_max was reached.", "tenant")
@@ -64,6 +65,7 @@ var (
 	descTrips     = desc("guard_trips_total", "How often a paced guard tripped.", "tenant")
 	descIDs       = desc("dedup_identities", "Executed identities remembered against repeats.", "tenant")
 	descAnswers   = desc("dedup_answers", "Answers kept for repeats.", "tenant")
+	descLost      = desc("dedup_answers_lost_total", "Answers forgotten within their time for want of room; repeats of such are dropped (no_answer).", "tenant")
 	descDegraded  = desc("dedup_degraded_total", "Identities forgotten early for want of room, each raising the floor.", "tenant")
 	descFloor     = desc("dedup_floor_seconds", "Unix time at or below which unknown identities are dropped.", "tenant")
 	descMemory    = desc("tenant_memory_bytes", "Memory of a tenant's state.", "tenant")
@@ -79,8 +81,8 @@ var (
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBuild, descServer, descStart, descReady, descTenants, descReloads, descFileGood, descErrors, descLatency,
-		descTenant, descShadowed, descDecisions, descLabels, descReports, descDropped, descBlocks, descRefused, descBuckets, descTrackers,
-		descPacing, descTrips, descIDs, descAnswers, descDegraded, descFloor, descMemory, descWorst, descRoom, descClamped, descLimit, descOldKey, descOldKeyAt,
+		descTenant, descShadowed, descDecisions, descLabels, descInUse, descReports, descDropped, descBlocks, descRefused, descBuckets, descTrackers,
+		descPacing, descTrips, descIDs, descAnswers, descLost, descDegraded, descFloor, descMemory, descWorst, descRoom, descClamped, descLimit, descOldKey, descOldKeyAt,
 	} {
 		ch <- d
 	}
@@ -138,7 +140,9 @@ func collectTenant(e emitter, id uint64, t *tenant) {
 			e.counter(descDecisions, n, t.name, v.String())
 		}
 	}
-	for _, l := range s.labels.snapshot() {
+	labels := s.labels.snapshot()
+	e.gauge(descInUse, float64(len(labels)-1), t.name) // the overflow takes no room
+	for _, l := range labels {
 		for i := range l.counts {
 			if n := l.counts[i].Load(); n > 0 {
 				e.counter(descLabels, n, t.name, l.label, limiter.Verdict(i).String())
@@ -163,6 +167,7 @@ func collectEngine(e emitter, name string, st limiter.Stats) {
 	e.counter(descShadowed, st.Shadowed, name)
 	e.gauge(descIDs, float64(st.Identities), name)
 	e.gauge(descAnswers, float64(st.Answers), name)
+	e.counter(descLost, st.AnswersLost, name)
 	e.counter(descDegraded, st.Degraded, name)
 	e.gauge(descFloor, seconds(st.Floor), name)
 	e.gauge(descMemory, float64(st.Memory), name)

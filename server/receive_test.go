@@ -39,9 +39,12 @@ func TestReceiveBufferBytes(t *testing.T) {
 		workers int
 		each    int // datagrams
 	}{
-		{"50ms@100000", 1, 5000}, {"50ms@100000", 2, 2500}, {"50ms@100000", 3, 1667},
+		{"50ms@100000", 1, 5000},
+		{"50ms@100000", 2, 2500},
+		{"50ms@100000", 3, 1667},
 		{"1ms@64001", 1, 65}, // rounded up
-		{"1ms@1", 1, 64}, {"1ms@1", 7, 64},
+		{"1ms@1", 1, 64},
+		{"1ms@1", 7, 64},
 		{"1m0s@1000", 1, 60_000},
 	} {
 		var b ReceiveBuffer

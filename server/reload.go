@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/weirhq/weir/internal/filewatch"
@@ -123,9 +124,21 @@ func (s *Server) use(tenants []Tenant) error {
 		s.dns.setKeyIDs(s.registry.keyIDs())
 	}
 	if s.made { // a start that fails later logs nothing but its error
-		s.log.Info("tenants in force", "tenants", ch.tenants, "added", ch.added, "removed", ch.removed)
+		s.log.Info("tenants in force", "tenants", ch.tenants, "added", some(ch.added), "removed", some(ch.removed), "changed", some(ch.changed))
 		s.tellRooms(ch.resized)
 		s.warnOfTenants()
 	}
 	return nil
+}
+
+// mostNames is how many names a line of the log has; a file can have thousands.
+const mostNames = 16
+
+// some returns names in order, and of too many the first ones and how many more there are.
+func some(names []string) []string {
+	names = slices.Sorted(slices.Values(names))
+	if more := len(names) - mostNames; more > 0 {
+		return append(names[:mostNames], fmt.Sprintf("and %d more", more))
+	}
+	return append([]string{}, names...) // none is an empty list in JSON
 }

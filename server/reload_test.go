@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -258,7 +259,55 @@ func TestEmptyingTheFile(t *testing.T) {
 	if err := s.Reload(); err != nil || len(s.registry.tenants()) != 0 {
 		t.Errorf("an empty list: %v, %d tenants", err, len(s.registry.tenants()))
 	}
-	s.log.await(t, inForce+" tenants=0 added=0 removed=1", 1)
+	s.log.await(t, inForce+" tenants=0 added=[] removed=[a] changed=[]", 1)
+}
+
+// The log names who came, went and changed, whatever changed, and not who stayed the same.
+func TestReloadNamesTenants(t *testing.T) {
+	key := newKey(t, apikey.AuthAES, 7)
+	same := Tenant{Keys: []apikey.Key{newKey(t, apikey.AuthAES, 1)}, Name: "same"}
+	first := Tenant{Keys: []apikey.Key{key}, Name: "first"}
+	s := start(t, Config{Tenants: []Tenant{same, first}})
+	set := func(want string, list ...Tenant) {
+		t.Helper()
+		before := strings.Count(s.log.String(), want)
+		if err := s.SetTenants(list); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(s.log.String(), want+"\n") != before+1 {
+			t.Errorf("the log has no line more of %q:\n%s", want, s.log)
+		}
+	}
+	changes := map[string]func(*Tenant){
+		"Keys": func(c *Tenant) {
+			c.Keys = []apikey.Key{newKey(t, apikey.AuthAES, 7, func(q *apikey.Quotas) { q.MetricsLabels = 1 })}
+		},
+		"Name":         func(c *Tenant) { c.Name = "another" },
+		"Estimator":    func(c *Tenant) { c.Estimator = limiter.Mean },
+		"NoPacing":     func(c *Tenant) { c.NoPacing = true },
+		"Shadow":       func(c *Tenant) { c.Shadow = true },
+		"MaxRate":      func(c *Tenant) { c.MaxRate = 5 },
+		"InsecureAuth": func(c *Tenant) { c.InsecureAuth = true },
+	}
+	fields := reflect.TypeFor[Tenant]()
+	for i := range fields.NumField() {
+		change := changes[fields.Field(i).Name]
+		if change == nil {
+			t.Fatalf("nothing changes %s", fields.Field(i).Name)
+		}
+		changed := first
+		change(&changed)
+		set(inForce+" tenants=2 added=[] removed=[] changed=["+changed.Name+"]", changed, same)
+		set(inForce+" tenants=2 added=[] removed=[] changed=[first]", first, same)
+	}
+	set(inForce+" tenants=2 added=[] removed=[] changed=[]", same, first)
+	set(inForce+" tenants=1 added=[] removed=[first] changed=[]", same)
+	set(inForce+" tenants=2 added=[first] removed=[] changed=[]", same, first)
+	crowd := []Tenant{same}
+	for id := range uint64(20) {
+		crowd = append(crowd, Tenant{Keys: []apikey.Key{newKey(t, apikey.AuthAES, 100+id)}})
+	}
+	set(inForce+` tenants=21 added="[100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 and 4 more]" removed=[first] changed=[]`, crowd...)
 }
 
 func TestReloadWithoutFile(t *testing.T) {

@@ -204,7 +204,11 @@ func (s *Server) start(ctx context.Context, tasks *sync.WaitGroup, failed chan<-
 
 // announce logs what a supervisor or a test needs to know to talk to the server.
 func (s *Server) announce() {
-	attrs := []any{"server_id", s.id.String(), "listen", texts(s.Addrs()), "tenants", len(s.registry.tenants())}
+	workers := 0
+	for _, l := range s.listeners {
+		workers += len(l.workers)
+	}
+	attrs := []any{"server_id", s.id.String(), "listen", texts(s.Addrs()), "workers", workers, "tenants", len(s.registry.tenants())}
 	if a := s.DNSAddr(); a.IsValid() {
 		attrs = append(attrs, "dns", a.String(), "zone", s.settings.Zone)
 	}

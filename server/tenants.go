@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"unicode"
 	"unicode/utf8"
@@ -31,6 +32,12 @@ func (e *tenantError) Error() string {
 		return fmt.Sprintf("server: tenant %d, key %d: %s", e.tenant+1, e.key+1, e.text)
 	}
 	return fmt.Sprintf("server: tenant %d: %s", e.tenant+1, e.text)
+}
+
+// equal reports whether two tenants are the same in everything.
+func (t *Tenant) equal(o *Tenant) bool {
+	return slices.EqualFunc(t.Keys, o.Keys, apikey.Key.Equal) && t.Name == o.Name && t.Estimator == o.Estimator &&
+		t.NoPacing == o.NoPacing && t.Shadow == o.Shadow && t.MaxRate == o.MaxRate && t.InsecureAuth == o.InsecureAuth
 }
 
 // checkTenants checks tenants, alone and against each other, and gives those without a

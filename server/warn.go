@@ -51,8 +51,7 @@ func (s *Server) warnOfTenants() {
 	if len(names) == 0 {
 		return
 	}
-	slices.Sort(names)
-	s.log.Warn("the newest keys of these tenants have a quota dedup_ttl_ms of 0, so every request is dropped (ttl); issue keys with weir key new", "tenants", names)
+	s.log.Warn("the newest keys of these tenants have a quota dedup_ttl_ms of 0, so every request is dropped (ttl); issue keys with weir key new", "tenants", some(names))
 }
 
 // unreachable returns the first address that DNS tells although nothing is listened on
