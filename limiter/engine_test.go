@@ -2,21 +2,12 @@ package limiter
 
 import (
 	"encoding/binary"
-	"slices"
 	"testing"
 
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/wire"
 	"pgregory.net/rapid"
 )
-
-// sent is a datagram that a test may send again.
-type sent struct {
-	h      wire.Header
-	q      wire.Request
-	obs    []wire.Observation
-	report bool
-}
 
 // traffic draws the datagrams of a test: few buckets, trackers and identities, so that they meet.
 type traffic struct {
@@ -115,13 +106,9 @@ func TestEngineAgainstModel(outer *testing.T) {
 			Estimator:  Estimator(rapid.Uint8Range(0, uint8(estimators)-1).Draw(t, "estimator")),
 			Start:      wallStart - 50,
 		}
-		m := newModel(c)
-		one := newRig(outer, c)
-		c.Seed[0] = 1
-		two := newRig(outer, c)
-		f := &traffic{c: m.c, spent: map[uint64]bool{}}
+		w := newTwins(outer, c)
+		f := &traffic{c: w.m.c, spent: map[uint64]bool{}}
 		now := Time{Mono: 60 * nsPerMs, Wall: wallStart}
-		var ans [2]wire.Answer
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			passed := rapid.OneOf(
 				rapid.SampledFrom([]int64{0, 1, nsPerMs, 10 * nsPerMs, 20*nsPerMs - 1, 40 * nsPerMs, 50 * nsPerMs, 100 * nsPerMs}),
@@ -135,35 +122,12 @@ func TestEngineAgainstModel(outer *testing.T) {
 			s := f.draw(t, now)
 			now := now // two workers may hand in their readings in another order
 			now.Mono -= rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 60*nsPerMs)).Draw(t, "back")
-			// What the calls' small steps have left; the model forgets at once.
-			for one.e.Reclaim(now, 1000) || two.e.Reclaim(now, 1000) {
+			if err := w.send(now, s); err != nil {
+				t.Fatal(err)
 			}
-			var want, got, other Verdict
-			var wantAns wire.Answer
-			if s.report {
-				v := reportView(one.t, s.q.Layout, s.obs...)
-				want = m.observe(now, &s.h, &v)
-				got, other = one.e.Observe(now, &s.h, &v), two.e.Observe(now, &s.h, &v)
-				ans = [2]wire.Answer{}
-			} else {
-				v := requestView(one.t, s.q)
-				want, wantAns = m.decide(now, &s.h, &v)
-				got, other = one.e.Decide(now, &s.h, &v, &ans[0]), two.e.Decide(now, &s.h, &v, &ans[1])
-			}
-			if got != want || other != want {
-				t.Fatalf("%v and %v, want %v", got, other, want)
-			}
-			for _, a := range ans {
-				if !slices.Equal(a.Latencies, wantAns.Latencies) || !slices.Equal(a.Rates, wantAns.Rates) || !slices.Equal(a.Deficits, wantAns.Deficits) {
-					t.Fatalf("%v: %v, want %v", got, a, wantAns)
-				}
-			}
-			seen[got]++
-			st := one.e.Stats()
-			if st.Floor != m.floor || st.Degraded != m.degraded || st.Identities != len(m.known) {
-				t.Fatalf("floor %d, degraded %d, %d identities; want %d, %d, %d",
-					st.Floor, st.Degraded, st.Identities, m.floor, m.degraded, len(m.known))
-			}
+		}
+		for v := range w.seen {
+			seen[v] += w.seen[v]
 		}
 	})
 	for v := Granted; v < verdicts; v++ {

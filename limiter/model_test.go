@@ -17,6 +17,10 @@ type model struct {
 	buckets  map[bucketKey]*exactLog
 	trackers map[trackerKey]*plainTracker
 	known    map[identityKey]*memory
+	// told is what the engine's guards show. The model does not pace, and takes their word for it once
+	// they have paced: a trip forgets samples.
+	told  []uint32
+	paced bool
 }
 
 // memory is what a model remembers of an identity.
@@ -34,9 +38,19 @@ func newModel(c Config) *model {
 		panic(err)
 	}
 	return &model{
-		c: c, floor: c.Start, buckets: map[bucketKey]*exactLog{},
+		c: c, paced: c.Pacing, floor: c.Start, buckets: map[bucketKey]*exactLog{},
 		trackers: map[trackerKey]*plainTracker{}, known: map[identityKey]*memory{},
 	}
+}
+
+// reload changes the configuration: what is there stays, and drains.
+func (m *model) reload(c Config) {
+	c, err := c.complete()
+	if err != nil {
+		panic(err)
+	}
+	m.c = c
+	m.paced = m.paced || c.Pacing
 }
 
 func (m *model) advance(now Time) {
@@ -52,7 +66,7 @@ func (m *model) advance(now Time) {
 		}
 	}
 	for key, id := range m.known {
-		if id.spent+uint64(m.c.Skew) < m.now.Wall {
+		if id.spent < m.now.Wall-uint64(m.c.Skew) {
 			m.floor = max(m.floor, id.spent)
 			delete(m.known, key)
 		}
@@ -65,17 +79,17 @@ func (m *model) stale(h *wire.Header) bool {
 
 func (m *model) remember(key identityKey, id *memory) {
 	m.known[key] = id
-	if len(m.known) <= m.c.Identities {
-		return
-	}
-	for k, other := range m.known {
-		if other.spent < m.known[key].spent {
-			key = k
+	for drop := 2; drop > 0 && len(m.known) > m.c.Identities; drop-- {
+		first := key
+		for k, other := range m.known {
+			if m.known[first] == nil || other.spent < m.known[first].spent {
+				first = k
+			}
 		}
+		m.floor = max(m.floor, m.known[first].spent)
+		m.degraded++
+		delete(m.known, first)
 	}
-	m.floor = max(m.floor, m.known[key].spent)
-	m.degraded++
-	delete(m.known, key)
 }
 
 func (m *model) decide(now Time, h *wire.Header, v *wire.RequestView) (Verdict, wire.Answer) {
@@ -109,6 +123,14 @@ func (m *model) decide(now Time, h *wire.Header, v *wire.RequestView) (Verdict, 
 		return DropFloor, wire.Answer{}
 	}
 	granted, ans := m.evaluate(v)
+	if m.c.Shadow && !granted {
+		for i, latency := range ans.Latencies {
+			if t := v.Guard(i).Threshold; t > 0 && latency >= t {
+				ans.Latencies[i] = t - 1
+			}
+		}
+		ans.Deficits = make([]uint16, len(ans.Deficits))
+	}
 	m.remember(key, &memory{spent, m.now.Mono + int64(v.DedupTTL)*nsPerMs, slices.Clone(v.PDU()), granted, ans})
 	if granted {
 		return Granted, ans
@@ -123,6 +145,9 @@ func (m *model) evaluate(v *wire.RequestView) (granted bool, ans wire.Answer) {
 		latency := uint32(0)
 		if p := m.trackers[guardKey(&g, v.Layout)]; p != nil && len(p.latencies) >= int(g.MinSamples) {
 			latency = statisticOf(m.c.Estimator, p.latencies)
+		}
+		if m.paced && i < len(m.told) {
+			latency = m.told[i]
 		}
 		ans.Latencies = append(ans.Latencies, latency)
 		granted = granted && latency < g.Threshold

@@ -69,10 +69,10 @@ func (p *plainTracker) expire(now int64) {
 
 func (p *plainTracker) observe(now int64, latency uint32, capacity int) {
 	p.expire(now)
-	p.times, p.latencies = append(p.times, now), append(p.latencies, latency)
-	if n := len(p.times); n > capacity {
-		p.times, p.latencies = p.times[n-capacity:], p.latencies[n-capacity:]
+	for drop := 2; drop > 0 && len(p.times) >= capacity; drop-- { // a lowered quota drains
+		p.times, p.latencies = p.times[1:], p.latencies[1:]
 	}
+	p.times, p.latencies = append(p.times, now), append(p.latencies, latency)
 }
 
 func TestEstimators(t *testing.T) {
