@@ -32,15 +32,16 @@ const (
 // String returns the text form.
 func (b ReceiveBuffer) String() string { return b.Wait.String() + "@" + strconv.Itoa(b.Rate) }
 
-// UnmarshalText reads the text form. It does not check bounds, as [New] does.
+// UnmarshalText reads the text form. It does not check bounds, as [New] does, but what is
+// not above 0 is an error.
 func (b *ReceiveBuffer) UnmarshalText(text []byte) error {
 	wait, rate, ok := strings.Cut(string(text), "@")
 	d, err := time.ParseDuration(wait)
-	if !ok || err != nil {
+	if !ok || err != nil || d <= 0 {
 		return fmt.Errorf("%q is no time at a rate, such as %v: for how long, at so many datagrams a second", text, defaultReceiveBuffer)
 	}
 	n, err := strconv.Atoi(rate)
-	if err != nil {
+	if err != nil || n <= 0 {
 		return fmt.Errorf("%q is no number of datagrams a second, such as the one in %v", rate, defaultReceiveBuffer)
 	}
 	*b = ReceiveBuffer{Wait: d, Rate: n}

@@ -23,6 +23,7 @@ func TestReceiveBufferText(t *testing.T) {
 	for text, want := range map[string]string{
 		"": `"" is no time at a rate, such as 50ms@100000: `, "50ms": `"50ms" is no time`, "50@9": `"50@9" is no time`, "@9": `"@9" is no time`,
 		"50ms@": `"" is no number`, "50ms@1e5": `"1e5" is no number of datagrams a second`, "50ms@1@2": `"1@2" is no number`,
+		"0s@0": `"0s@0" is no time`, "-1s@5": `"-1s@5" is no time`, "1s@0": `"0" is no number`, "1s@-5": `"-5" is no number`,
 	} {
 		b := ReceiveBuffer{1, 1}
 		if err := b.UnmarshalText([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) || b != (ReceiveBuffer{1, 1}) {

@@ -6,7 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
+
+	"github.com/weirhq/weir/internal/secretfile"
 )
 
 // maxSecretFile is the longest secrets file that is read, in bytes.
@@ -31,9 +32,8 @@ func readSecretFile(path string) ([]byte, error) {
 	if info, err = f.Stat(); err != nil {
 		return nil, withoutPath(err)
 	}
-	// Windows keeps no such bits; what Go shows there is made up.
-	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o006 != 0 {
-		return nil, fmt.Errorf("its mode %04o lets every user of this machine at the keys in it; run: chmod o-rwx %s", mode, path)
+	if err := secretfile.Check(path, info); err != nil {
+		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
 	if err != nil {

@@ -218,7 +218,7 @@ func TestSecretFileMode(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("its mode %04o lets every user of this machine at the keys in it; run: chmod o-rwx %s", mode, path)
+		want := fmt.Sprintf("its mode %04o lets every user of this machine at what is in it; run: chmod o-rwx %s", mode, path)
 		if _, err := readSecretFile(path); err == nil || err.Error() != want {
 			t.Errorf("mode %04o: %v", mode, err)
 		}

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/internal/secretfile"
 )
 
 // keySource is where a command's API key comes from: never a flag's value, which
@@ -68,7 +67,6 @@ func readKeyFile(path string) (string, error) {
 		return "", usage(fmt.Errorf("key file: %w", err))
 	}
 	defer f.Close()
-	// Asking the open file leaves no moment in which it could be replaced.
 	info, err := f.Stat()
 	if err != nil {
 		return "", usage(fmt.Errorf("key file: %w", err))
@@ -76,10 +74,8 @@ func readKeyFile(path string) (string, error) {
 	if info.IsDir() {
 		return "", usage(fmt.Errorf("key file %s: it is a directory", path))
 	}
-	// A device such as /dev/stdin keeps nothing, and to advise another mode for
-	// one would do harm. Windows has no such bits; Go makes them up there.
-	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && info.Mode()&fs.ModeDevice == 0 && mode&0o006 != 0 {
-		return "", usage(fmt.Errorf("key file %s: its mode %04o lets every user of this machine at the key in it; run: chmod 600 %s", path, mode, path))
+	if err := secretfile.Check(path, info); err != nil {
+		return "", usage(fmt.Errorf("key file %s: %w", path, err))
 	}
 	text, err := readKey(f)
 	if err != nil {

@@ -54,14 +54,15 @@ func Rooms() map[string]Room {
 		},
 		"internal/udp": {Modules: []string{modSys, modNet}},
 
-		"internal/filewatch": {Modules: []string{modNotify}},
-		"internal/yamlfile":  {Modules: []string{modYAML}},
+		"internal/filewatch":  {Modules: []string{modNotify}},
+		"internal/secretfile": {},
+		"internal/yamlfile":   {Modules: []string{modYAML}},
 
 		".":       {Ours: []string{"core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"}},
 		"session": {Ours: []string{".", "core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"}},
 		"server": {
 			Ours: []string{
-				"limiter", "wire", "apikey", "ident", "internal/udp", "dnszone", "internal/filewatch", "internal/yamlfile",
+				"limiter", "wire", "apikey", "ident", "internal/udp", "dnszone", "internal/filewatch", "internal/secretfile", "internal/yamlfile",
 			},
 			Modules: []string{modProm, modSys, modYAML},
 		},
