@@ -89,7 +89,8 @@ func log2(x uint64) uint64 {
 	p = one/3 - share(y, p)
 	p = one/2 - share(y, p)
 	ln := share(y, one-share(y, p))
-	return uint64(n)<<logBits + uint64(i)<<(logBits-8) + (ln+share(ln, log2eLess))>>(64-logBits)
+	part := min((ln+share(ln, log2eLess))>>(64-logBits), 1<<(logBits-8)) // not beyond the next base
+	return uint64(n)<<logBits + uint64(i)<<(logBits-8) + part
 }
 
 // exp2 returns 2^(f/2^64) with 63 bits behind the point. It is off by less than 2^-48.
