@@ -25,6 +25,7 @@ const (
 	modNotify = "github.com/fsnotify/fsnotify"
 	modProm   = "github.com/prometheus/client_golang"
 	modKong   = "github.com/alecthomas/kong"
+	modBar    = "github.com/schollz/progressbar/v3"
 	modHDR    = "github.com/HdrHistogram/hdrhistogram-go"
 )
 
@@ -46,6 +47,13 @@ func Rooms() map[string]Room {
 		"core":    {Pure: true, Ours: []string{"wire", "policy", "ident", "apikey"}},
 		"limiter": {Pure: true, Ours: []string{"wire", "ident"}},
 		"sim":     {Pure: true, Ours: []string{"core", "limiter", "policy", "wire", "ident", "apikey"}, Modules: []string{modHDR}},
+
+		"sim/scenarios": {},
+		"sim/scenario": {
+			Ours:    []string{"sim", "sim/scenarios", "limiter", "policy", "wire", "apikey", "internal/yamlfile"},
+			Modules: []string{modYAML},
+		},
+		"internal/simrun": {Ours: []string{"sim"}},
 
 		"discovery": {Ours: []string{"ident"}, Modules: []string{modDNS}},
 		"dnszone": {
@@ -74,7 +82,15 @@ func Rooms() map[string]Room {
 		},
 		"internal/children": {},
 
-		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML}},
+		"conformance": {Ours: []string{"policy"}},
+		"conformance/runner": {
+			Ours:    []string{"conformance", "core", "wire", "policy", "ident", "apikey", "internal/children", "internal/udp"},
+			Modules: []string{modDNS},
+		},
+		"conformance/adapter/go":           {Ours: append([]string{"conformance"}, importable...)},
+		"conformance/cmd/weir-conformance": {Ours: []string{"conformance", "conformance/runner"}, Modules: []string{modKong}},
+
+		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML, modBar}},
 		"examples/...": {Ours: importable},
 
 		// For tests only: no other room lists them.
