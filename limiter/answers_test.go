@@ -108,3 +108,18 @@ func TestLongestAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersReclaim gives a page back when the last of its answers is over, whichever that is.
+func TestAnswersReclaim(t *testing.T) {
+	var a answers
+	a.resize(1024, 0)
+	var ans wire.Answer
+	a.put(0, 20, true, &ans)
+	a.put(0, 10, true, &ans)
+	if a.reclaim(19) || a.held != 2 {
+		t.Errorf("of 2 answers, one of which may be asked for, %d are held", a.held)
+	}
+	if !a.reclaim(20) || a.held != 0 || a.owed != 0 {
+		t.Errorf("%d answers are held when all are over, %d went early", a.held, a.owed)
+	}
+}

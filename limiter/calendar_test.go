@@ -99,6 +99,24 @@ func TestCalendar(outer *testing.T) {
 	})
 }
 
+// TestCalendarSpansItsWidth tells apart what lies at the far end, however wide the calendar must be.
+func TestCalendarSpansItsWidth(t *testing.T) {
+	const now = 1_800_000_000_000 / calendarSlots * calendarSlots << 9 // a tick of every length
+	for _, width := range []uint64{50, calendarSlots - 1, calendarSlots, 2*calendarSlots - 1, 2 * calendarSlots, 3 * calendarSlots, 1 << 20} {
+		var d diary
+		d.fit(width)
+		d.add(now, now)
+		d.add(now+width, now)
+		before := uint64(now) + width - 1<<d.shift
+		d.add(before, now)
+		for k, want := range []uint64{now, before, now + width} {
+			if time, ok := d.take(math.MaxUint64, now, 3); !ok || time != want {
+				t.Errorf("width %d: %d comes out as number %d, want %d", width, time-now, k, want-now)
+			}
+		}
+	}
+}
+
 // TestCalendarAfterJumps counts what a jump of the clock costs: records are looked at once more, and
 // not once for every round of the ring that the jump was long.
 func TestCalendarAfterJumps(t *testing.T) {

@@ -88,7 +88,7 @@ func (c Config) complete() (Config, error) {
 // groupLimit is how many items the buckets' slabs may have: every bucket at its largest, and a chunk
 // of each size under way.
 func (c *Config) groupLimit() int {
-	return int(c.RateBuckets)*maxGroups + int(slabClass(maxGroups))*slabChunk
+	return int(c.RateBuckets)*maxGroups + (int(slabClass(maxGroups))+1)*slabChunk
 }
 
 // sampleLimit is the same for the trackers' slabs.

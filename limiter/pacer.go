@@ -89,7 +89,7 @@ func (t *trackers) pace(r *tracker, p *pacer, est uint32, now int64) uint32 {
 		p.speedUp(now)
 	}
 	if now < p.turn {
-		return max(p.latency, p.threshold)
+		return p.latency // at least the threshold, since it tripped
 	}
 	return min(est, p.threshold-1)
 }

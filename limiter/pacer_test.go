@@ -126,8 +126,8 @@ func TestPacerSpeedUp(t *testing.T) {
 		t.Errorf("while reports are at the threshold: %d", p.rate)
 	}
 	p.report(now+second, 99)
-	if p.speedUp(now + second + growEvery); p.rate == 1_000_000 {
-		t.Error("it does not grow when reports are good again")
+	if p.speedUp(now + second + growEvery); p.rate != 1_000_000+31_001 {
+		t.Errorf("when reports are good again the first step leads to %d", p.rate)
 	}
 
 	p, now = fresh()
@@ -175,6 +175,11 @@ func TestPacerSpend(t *testing.T) {
 	if n := passed(now + second); n != 6 {
 		t.Errorf("%d after a second of silence, want what 5 ms make and the next", n)
 	}
+	// One that comes late by less than its gap takes its own turn, and the next comes when it would have.
+	p.rate, p.turn = 10_000, now+2*second
+	if p.spend(now + 2*second + 50*nsPerMs); p.turn != now+2*second+100*nsPerMs {
+		t.Errorf("at 10/s, after one that was late by 50 ms, the next turn is %d ns after that of the first", p.turn-now-2*second)
+	}
 	p.state = draining
 	if p.spend(now + second); p.turn != now+second+p.probe {
 		t.Errorf("the next probe is %d ns away", p.turn-now-second)
@@ -195,6 +200,9 @@ func TestTripAtThreshold(t *testing.T) {
 		}
 		if v := r.send(r.header(), wire.Request{Guards: []wire.Guard{w.below(100)}}); v != want {
 			t.Errorf("at %d ms: %v", latency, v)
+		}
+		if trips := r.e.Stats().Trips; trips != uint64(latency-99) {
+			t.Errorf("at %d ms: %d trips", latency, trips)
 		}
 	}
 }
@@ -230,6 +238,28 @@ func TestLatestSamples(t *testing.T) {
 		if got := tr.latest(tr.pool.at(tr.find(&key, key.hash(tr.hash)))); got != c.want {
 			t.Errorf("%v, at least %d of %d: %d, want %d", c.e, c.minimum, c.count, got, c.want)
 		}
+	}
+}
+
+// TestFirstProbeWaits: nothing passes at once after a first trip, however long the clock has run.
+func TestFirstProbeWaits(t *testing.T) {
+	c := testConfig()
+	c.Pacing = true
+	r := newRig(t, c)
+	r.now.Mono = 1 << 60
+	w := watch{"service", 10_000, 32, 1}
+	r.report(w.took(5000))
+	g := w.below(100)
+	r.guard(g)
+	for ms := range 899 {
+		r.pass(nsPerMs)
+		if got := r.guard(g); got != 5000 {
+			t.Fatalf("%d ms after the trip a request was told %d", ms+1, got)
+		}
+	}
+	r.pass(nsPerMs)
+	if got := r.guard(g); got != 99 {
+		t.Errorf("the probe was told %d", got)
 	}
 }
 

@@ -328,3 +328,41 @@ func TestMeterPerGrant(t *testing.T) {
 		}
 	}
 }
+
+// TestMeterFewGrants: a handful of grants says nothing of how many reports come of one.
+func TestMeterFewGrants(t *testing.T) {
+	for grants, want := range map[int]uint64{15: 1000, 16: 16_000} {
+		var m meter
+		m.start(0)
+		for range grants {
+			m.count(0, granted)
+		}
+		m.count(second, reported)
+		if got := m.perGrant(1000, second, 100); got != want {
+			t.Errorf("of %d grants one is reported: 1 report a second is %d thousandths of a request, want %d", grants, got, want)
+		}
+	}
+}
+
+// TestMeterForgets: what share of the grants is reported is that of late.
+func TestMeterForgets(t *testing.T) {
+	var m meter
+	m.start(0)
+	now := int64(0)
+	for i := range 40 * meterForget {
+		now += nsPerMs
+		m.count(now, granted)
+		if i < 20*meterForget && i%10 > 0 {
+			continue
+		}
+		m.count(now, reported)
+	}
+	if got := m.perGrant(1000, now, 0); got < 950 || got > 1050 {
+		t.Errorf("after very many grants that are all reported: 1 report a second is %d thousandths of a request", got)
+	}
+	for what, n := range m.old {
+		if n > meterForget+meterSlots<<meterBits/nsPerMs {
+			t.Errorf("%d events of kind %d are remembered", n, what)
+		}
+	}
+}

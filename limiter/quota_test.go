@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"testing"
 
@@ -96,6 +97,23 @@ func TestTrackerQuota(t *testing.T) {
 	r.report(w[2].took(30), w[0].took(10))
 	if got := r.guard(w[2].below(1)); got != 30 || r.e.Stats().DroppedBlocks != 2 {
 		t.Errorf("room did not come back at the TTL: %d", got)
+	}
+}
+
+// TestTrackerRoomComesBack at the very instant at which a tracker is empty.
+func TestTrackerRoomComesBack(t *testing.T) {
+	c := testConfig()
+	c.LatencyServices = 1
+	r := newRig(t, c)
+	one, two := watch{"one", 20, 10, 0}, watch{"two", 20, 10, 0}
+	r.report(one.took(10))
+	r.pass(20*nsPerMs - 1)
+	if r.report(two.took(20)); r.guard(two.below(1)) != 0 {
+		t.Error("a nanosecond too early there is room")
+	}
+	r.pass(1)
+	if r.report(two.took(20)); r.guard(two.below(1)) != 20 {
+		t.Error("there is no room when the other is empty")
 	}
 }
 
@@ -206,6 +224,10 @@ func TestConfig(t *testing.T) {
 		if n := c.WorstCase(); n != 0 {
 			t.Errorf("an invalid configuration has a worst case of %d bytes", n)
 		}
+	}
+	c, err := Config{RateBuckets: math.MaxUint32, LatencyServices: math.MaxUint32, LatencyBufferSize: math.MaxUint32, Identities: math.MaxInt}.complete()
+	if err != nil || c.RateBuckets != MaxRecords || c.LatencyServices != MaxRecords || c.LatencyBufferSize != MaxSamples || c.Identities != MaxRecords {
+		t.Errorf("without bounds: %+v, %v", c, err)
 	}
 	for v := Granted; v < verdicts; v++ {
 		if v.String() == "" || v.Dropped() != (v > Observed) {
