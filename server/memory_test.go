@@ -330,6 +330,57 @@ weir_tenant_clamped{tenant="b"} 1
 	s.log.await(t, `msg="tenant memory" tenant=a worst_case_bytes=`, 2)
 }
 
+// When a reload leaves a tenant less than it holds, its tables keep their size, and the log
+// says so.
+func TestMoreThanItsRoomIsToldOf(t *testing.T) {
+	small := func(q *apikey.Quotas) { q.RateBuckets, q.LatencyServices, q.MetricsLabels = 16, 1, 1 }
+	tenants := []Tenant{
+		{Keys: []apikey.Key{newKey(t, apikey.AuthNone, 1, small)}, Name: "first"},
+		{Keys: []apikey.Key{newKey(t, apikey.AuthNone, 2, small)}, Name: "second"},
+	}
+	clock := newFakeClock()
+	s := start(t, Config{Tenants: tenants[:1], Identities: 16 << 10, AnswerBytes: 16 << 10, MemoryLimit: 2 << 20, Clock: clock})
+	w := newWorker(t, clock, workerRules())
+	w.registry = s.registry
+	c := newClient(t, tenants[0].Keys[0])
+	fill := func(n int) {
+		c.header.Timestamp = clock.Now().Wall + 1
+		for range n {
+			c.next()
+			w.ask(c.request(checkout(0)))
+		}
+	}
+	const told = "holds more memory than the limit leaves it"
+	fill(1000)
+	for _, list := range [][]Tenant{tenants, tenants[:1]} {
+		if err := s.SetTenants(list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if log := s.log.String(); strings.Contains(log, told) || !strings.Contains(log, "clamps a tenant's room\" tenant=first") {
+		t.Fatalf("clamped to more than it holds, the log says\n%s", log)
+	}
+	fill(15_000)
+	if err := s.SetTenants(tenants); err != nil {
+		t.Fatal(err)
+	}
+	first := s.registry.tenants()[1]
+	held, worst := first.state.stats().Memory, first.room.worst()
+	if int64(held) <= worst {
+		t.Fatalf("it holds %d bytes, and %d are left to it", held, worst)
+	}
+	s.log.await(t, fmt.Sprintf("%s; its tables keep their size until it is removed or the server restarted\" tenant=first bytes=%d worst_case_bytes=%d\n", told, held, worst), 1)
+	// What it has expires as ever, and from then on it keeps to the new bounds.
+	clock.advance(time.Minute)
+	for first.state.reclaim(clock.Now()) {
+		continue
+	}
+	fill(first.room.engine.Identities + 1000)
+	if got, room := first.state.stats().Identities, first.room.engine.Identities; got != room {
+		t.Errorf("%d identities in a room for %d", got, room)
+	}
+}
+
 func roomLines(r *room, tenants ...string) string {
 	var b bytes.Buffer
 	for _, p := range r.parts() {

@@ -1,6 +1,11 @@
 package server
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,6 +85,31 @@ func (a *asker) turn(key int32) {
 	eventually(a.t, "a question is asked with the other key", func() bool { return a.asked[key].Load() > before || a.t.Failed() })
 }
 
+// publish puts a version of a file in place, by turns by renaming it over the one before and,
+// as Kubernetes does, by switching a link on the way to it.
+func publish(t *testing.T, path string, round int, text string) {
+	t.Helper()
+	if round%3 == 0 {
+		writeFile(t, path, text)
+		return
+	}
+	link := func(target, at string) {
+		t.Helper()
+		if err := errors.Join(os.Symlink(target, at+".new"), os.Rename(at+".new", at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	top, version := filepath.Dir(path), fmt.Sprint("..", round)
+	if err := os.Mkdir(filepath.Join(top, version), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(top, version, filepath.Base(path)), text)
+	link(version, filepath.Join(top, "..data"))
+	if _, err := os.Readlink(path); err != nil { // a file is in its place
+		link(filepath.Join("..data", filepath.Base(path)), path)
+	}
+}
+
 // While the file changes in every way that there is, tenants that are in it throughout are
 // asked without pause. Every question is answered, no state is lost, and the counters
 // account for every datagram that was sent, also of tenants that come and go, and of those
@@ -148,8 +178,14 @@ func TestEveryReloadUnderLoad(t *testing.T) {
 				t.Error("a broken file is taken")
 			}
 		}
-		writeFile(t, path, version(round))
-		if err := s.Reload(); err != nil {
+		publish(t, path, round, version(round))
+		if round%6 == 5 { // nobody says so
+			eventually(t, "the file is followed", func() bool {
+				s.reloading.Lock()
+				defer s.reloading.Unlock()
+				return s.loaded == sha256.Sum256([]byte(version(round)))
+			})
+		} else if err := s.Reload(); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {

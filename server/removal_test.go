@@ -1,8 +1,11 @@
 package server
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/internal/udp"
@@ -110,5 +113,33 @@ func TestGoneAndTheClockGoesBack(t *testing.T) {
 	r.set(r.tenant)
 	if r.w.ask(captured) != nil {
 		t.Error("a datagram was executed twice")
+	}
+}
+
+// Of a tenant that was removed nothing is kept but when it had executed last, also if a
+// worker met it a moment before.
+func TestRemovedTenantIsFreed(t *testing.T) {
+	key := newKey(t, apikey.AuthAES, 7)
+	clock := newFakeClock()
+	s := start(t, Config{Tenants: []Tenant{{Keys: []apikey.Key{key}, Name: "shop"}}, Clock: clock, Admin: "127.0.0.1:0"})
+	c := dial(t, key, s.Addrs()[0])
+	c.at = testTime
+	labeled := checkout(1)
+	labeled.Label = "api"
+	c.acquire(labeled)
+	if _, text := get(t, s, "/metrics"); !strings.Contains(text, `{tenant="shop"}`) {
+		t.Fatal("the tenant is not shown")
+	}
+	state := weak.Make(s.registry.tenants()[7].state)
+	engine := weak.Make(s.registry.tenants()[7].state.engine)
+	if err := s.SetTenants(nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its state is freed", func() bool {
+		runtime.GC()
+		return state.Value() == nil && engine.Value() == nil
+	})
+	if _, text := get(t, s, "/metrics"); strings.Contains(text, "shop") || strings.Contains(text, `label="api"`) {
+		t.Error("the tenant is still shown")
 	}
 }

@@ -200,25 +200,55 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The answer comes from the address that was asked, on a wildcard socket too.
-func TestAnswersFromTheAddressAsked(t *testing.T) {
-	const second = "127.0.0.2:0"
-	if !canListen(second) {
-		t.Skip("this machine has one loopback address")
-	}
-	key := newKey(t, apikey.AuthAES, 7)
-	s := start(t, Config{Tenants: []Tenant{{Keys: []apikey.Key{key}}}, Listen: []string{"0.0.0.0:0"}})
-	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
-		to := netip.AddrPortFrom(netip.MustParseAddr(host), s.Addrs()[0].Port())
-		client := dial(t, key, to)
-		client.header.UniqueID[8] = host[len(host)-1]
-		client.fresh()
-		_, from, err := client.exchange(client.request(checkout(1)))
-		if err != nil {
-			t.Fatal(err)
+// loopbacks are the addresses of a family that this machine answers on itself, without
+// zones. All of 127.0.0.0/8 is, where that is so for 127.0.0.2.
+func loopbacks(t *testing.T, v4 bool) (list []netip.Addr) {
+	t.Helper()
+	if v4 {
+		list = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+		for _, more := range []string{"127.0.0.2", "127.255.255.254"} {
+			if canListen(more + ":0") {
+				list = append(list, netip.MustParseAddr(more))
+			}
 		}
-		if from != to {
-			t.Errorf("%v was asked and %v answers", to, from)
+		return list
+	}
+	prefixes, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range prefixes {
+		a, err := netip.ParsePrefix(p.String())
+		if err == nil && a.Addr().Is6() && !a.Addr().IsLinkLocalUnicast() && canListen(netip.AddrPortFrom(a.Addr(), 0).String()) {
+			list = append(list, a.Addr())
+		}
+	}
+	return list
+}
+
+// The answer comes from the address that was asked, on a wildcard socket too, in both
+// families, and however many workers there are.
+func TestAnswersFromTheAddressAsked(t *testing.T) {
+	key := newKey(t, apikey.AuthAES, 7)
+	for wildcard, hosts := range map[string][]netip.Addr{"0.0.0.0:0": loopbacks(t, true), "[::]:0": loopbacks(t, false)} {
+		if len(hosts) == 0 {
+			continue
+		}
+		s := start(t, Config{Tenants: []Tenant{{Keys: []apikey.Key{key}}}, Listen: []string{wildcard}, Workers: 2})
+		for i, host := range hosts {
+			to := netip.AddrPortFrom(host, s.Addrs()[0].Port())
+			for n := range 4 { // by different workers
+				client := dial(t, key, to)
+				client.header.UniqueID[8], client.header.UniqueID[9] = byte(i), byte(n)
+				client.fresh()
+				_, from, err := client.exchange(client.request(checkout(1)))
+				if err != nil {
+					t.Fatalf("%v: %v", to, err)
+				}
+				if from != to {
+					t.Errorf("%v was asked and %v answers", to, from)
+				}
+			}
 		}
 	}
 }

@@ -9,9 +9,7 @@ import (
 
 // warn logs what a server can run with and its operator will not want.
 func (s *Server) warn() {
-	if clockUnsynchronized() {
-		s.log.Warn("the system says that its clock is not synchronized; run a time service such as chrony, because timestamps and this server's age are told by it")
-	}
+	s.warnOfClock(clockUnsynchronized())
 	if a, bad := s.unreachable(); bad {
 		s.log.Warn("DNS tells clients an address of a family that is not listened on; listen on 0.0.0.0 or [::] too, unless something in between translates",
 			"advertise", a.String(), "listen", texts(s.Addrs()))
@@ -19,6 +17,12 @@ func (s *Server) warn() {
 	s.warnOfBuffer()
 	s.warnOfTenants()
 	s.tellRooms(slices.Collect(maps.Values(s.registry.tenants())))
+}
+
+func (s *Server) warnOfClock(unsynchronized bool) {
+	if unsynchronized {
+		s.log.Warn("the system says that its clock is not synchronized; run a time service such as chrony, because timestamps and this server's age are told by it")
+	}
 }
 
 // tellRooms logs what the tenants can come to hold, and what a memory limit took from them.

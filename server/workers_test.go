@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"runtime"
@@ -66,6 +67,36 @@ func TestWorkersKeepTheirPort(t *testing.T) {
 		t.Fatalf("after the end: %v", err)
 	}
 	plain.Close()
+}
+
+// A wildcard and an address of its family are the same port to two servers, whichever was
+// first; the wildcards of two families are two.
+func TestWildcardsAreTaken(t *testing.T) {
+	c := Config{Tenants: []Tenant{{Keys: []apikey.Key{newKey(t, apikey.AuthAES, 7)}}}, Workers: 2}
+	for _, hosts := range [][]string{{"0.0.0.0", "127.0.0.1", "127.0.0.2"}, {"[::]", "[::1]"}} {
+		for _, first := range hosts {
+			if !canListen(first + ":0") {
+				continue
+			}
+			c.Listen = []string{first + ":0"}
+			s := start(t, c)
+			port := fmt.Sprint(":", s.Addrs()[0].Port())
+			for _, second := range hosts {
+				c.Listen = []string{second + port}
+				other, err := New(c)
+				apart := first != second && first != hosts[0] && second != hosts[0]
+				if err == nil {
+					other.Close()
+				} else if !strings.Contains(err.Error(), "taken by another program") {
+					t.Errorf("%s: %v", second+port, err)
+				}
+				if (err == nil) != apart {
+					t.Errorf("a server on %s beside one on %s: %v", second, first, err)
+				}
+			}
+			s.Close()
+		}
+	}
 }
 
 // batchConn has one batch of datagrams, refuses some of the answers, and is closed.
