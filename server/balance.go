@@ -25,11 +25,11 @@ const (
 	settleSteps = 1
 )
 
-// A balancer that does not get anywhere rests. It does not if the least share of the
-// busiest worker in vainRounds rounds is more than progress of that before.
+// A balancer that gets nowhere rests: if in vainRounds rounds what the hot workers together
+// have over the mean has not become less by progress, in parts of the mean.
 const (
 	vainRounds = 6
-	progress   = 0.98
+	progress   = 0.02
 	firstRest  = 8  // steps; each is twice as long as the one before,
 	lastRest   = 64 // up to this
 )
@@ -63,7 +63,8 @@ type balancer struct {
 	loads  []uint64 // of each worker, in the last step
 	sum    uint64   // of loads
 	high   []int    // for how many steps each worker has had too much
-	best   float64  // the least share of the busiest worker so far
+	hot    []bool   // the workers that had, and do not have a good share yet
+	best   float64  // the least that the hot ones had over the mean so far
 	vain   int      // rounds since that
 	rest   int      // how long the next rest is, in steps
 }
@@ -72,7 +73,7 @@ func newBalancer(workers []*flows, random *rand.Rand) *balancer {
 	n := len(workers)
 	return &balancer{
 		workers: workers, random: random, rest: firstRest,
-		totals: make([]uint64, n), loads: make([]uint64, n), high: make([]int, n),
+		totals: make([]uint64, n), loads: make([]uint64, n), high: make([]int, n), hot: make([]bool, n),
 	}
 }
 
@@ -118,25 +119,21 @@ func (b *balancer) share(i int) float64 {
 	return float64(b.loads[i]) * float64(len(b.loads)) / float64(b.sum)
 }
 
-func (b *balancer) busiest() (share float64) {
-	for i := range b.loads {
-		share = max(share, b.share(i))
-	}
-	return share
-}
-
 // watch begins to even out what a worker has had too much for long enough.
 func (b *balancer) watch(now int64) {
-	lasts := false
+	lasts, good := false, true
 	for i := range b.high {
-		if b.share(i) <= startShare {
+		share := b.share(i)
+		good = good && share <= endShare
+		if share <= startShare {
 			b.high[i] = 0
 			continue
 		}
 		b.high[i]++
-		lasts = lasts || b.high[i] >= startSteps
+		b.hot[i] = b.high[i] >= startSteps
+		lasts = lasts || b.hot[i]
 	}
-	if b.busiest() <= endShare {
+	if good {
 		b.rest = firstRest
 	}
 	if lasts {
@@ -156,14 +153,22 @@ func (b *balancer) count(now int64) {
 // judge ends a step in which flows were counted: with the loads good, with a rest, or with
 // some flows to ask.
 func (b *balancer) judge(now int64) {
-	share := b.busiest()
-	if share <= endShare {
+	excess, hot := 0.0, false
+	for i := range b.hot {
+		share := b.share(i)
+		b.hot[i] = share > startShare || b.hot[i] && share > endShare
+		hot = hot || b.hot[i]
+		if share > endShare {
+			excess += share - 1
+		}
+	}
+	if !hot {
 		b.end(watching, 0)
 		return
 	}
 	b.vain++
-	if share < b.best*progress {
-		b.best, b.vain = share, 0
+	if excess < b.best-progress {
+		b.best, b.vain = excess, 0
 	}
 	if b.vain >= vainRounds || b.flows() < len(b.workers) || b.ask(now) == 0 {
 		b.end(resting, b.rest)
@@ -180,23 +185,61 @@ func (b *balancer) flows() (n int) {
 	return n
 }
 
-// ask has each worker with too much ask some of its flows to move, and returns how many.
+// ask has each hot worker ask some of its flows to move, and returns how many. If there are
+// any, workers that only have more than a good share become hot, too. If there are none,
+// that would mend nothing.
 func (b *balancer) ask(now int64) (chosen int) {
-	mean := b.sum / uint64(len(b.loads))
+	for i := range b.workers {
+		if b.hot[i] {
+			chosen += b.askOf(now, i)
+		}
+	}
 	for i, w := range b.workers {
-		if b.share(i) > endShare {
-			chosen += w.ask(now, b.loads[i]-mean, b.random)
-		} else {
+		switch {
+		case b.hot[i]:
+		case chosen > 0 && b.share(i) > endShare:
+			b.hot[i] = true
+			chosen += b.askOf(now, i)
+		default:
 			w.rest()
 		}
 	}
 	return chosen
 }
 
+func (b *balancer) askOf(now int64, i int) (chosen int) {
+	w := b.workers[i]
+	if chosen = w.ask(now, b.loads[i]-b.mean(), b.random); chosen > 0 {
+		return chosen
+	}
+	// All its flows are more than the excess. The least of several can still make it good,
+	// if it is known that another worker has, or can make, room for that.
+	if least := w.least(now); least > 0 && b.roomBeside(i, least) {
+		return w.ask(now, least, b.random)
+	}
+	return 0
+}
+
+// roomBeside reports whether a worker other than i would have a good share with one more
+// flow of this load, or come to it by asking flows of its own.
+func (b *balancer) roomBeside(i int, load uint64) bool {
+	good := uint64(endShare * float64(b.mean()))
+	for j, w := range b.workers {
+		with := b.loads[j] + load
+		if j != i && (with <= good || with-w.movable(with-b.mean()) <= good) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *balancer) mean() uint64 { return b.sum / uint64(len(b.loads)) }
+
 // end ends what it is at, with all workers at rest.
 func (b *balancer) end(next balancing, steps int) {
 	b.dismiss()
 	clear(b.high)
+	clear(b.hot)
 	b.active.Store(false)
 	b.state, b.left = next, steps
 }

@@ -221,6 +221,43 @@ func (f *flows) ask(now int64, excess uint64, random *rand.Rand) (chosen int) {
 	return chosen
 }
 
+// least returns the least load of a flow that may be asked, or 0 if the worker has no other.
+func (f *flows) least(now int64) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, least := 0, uint32(0)
+	for i := range f.sets {
+		for j := range f.sets[i] {
+			e := &f.sets[i][j]
+			if e.load == 0 {
+				continue
+			}
+			n++
+			if e.mayBeAsked(now) && (least == 0 || e.load < least) {
+				least = e.load
+			}
+		}
+	}
+	if n < 2 {
+		return 0
+	}
+	return uint64(least)
+}
+
+// movable returns what the flows have together whose load is at most a limit.
+func (f *flows) movable(limit uint64) (load uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.sets {
+		for j := range f.sets[i] {
+			if n := uint64(f.sets[i][j].load); n <= limit {
+				load += n
+			}
+		}
+	}
+	return load
+}
+
 // rest ends the worker's duty.
 func (f *flows) rest() {
 	f.mu.Lock()

@@ -1,0 +1,248 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// uneven sets of n flows that send sum datagrams a step.
+var uneven = []struct {
+	name string
+	add  func(c *crowd, n int, sum float64)
+}{
+	{"all alike", func(c *crowd, n int, sum float64) { c.add(-1, even(n, sum)...) }},
+	{"all alike on one worker", func(c *crowd, n int, sum float64) { c.add(0, even(n, sum)...) }},
+	{"Zipf", func(c *crowd, n int, sum float64) { c.add(-1, zipf(n, sum)...) }},
+	{"Zipf on one worker", func(c *crowd, n int, sum float64) { c.add(0, zipf(n, sum)...) }},
+	{"an elephant", func(c *crowd, n int, sum float64) {
+		c.add(-1, even(n-1, sum/2)...)
+		c.add(-1, sum/2)
+	}},
+	{"two elephants on one worker", func(c *crowd, n int, sum float64) {
+		c.add(-1, even(n-2, sum/2)...)
+		c.add(0, sum/4, sum/4)
+	}},
+}
+
+// From 16 flows a worker on, however uneven the flows are and wherever they begin, the
+// busiest worker comes to at most 1.2 of the mean, or of what a single flow makes
+// inevitable. Then nobody is asked any more.
+func TestBalancerEvensOut(t *testing.T) {
+	const soon, end, quiet = 120, 300, 100 // steps
+	for _, workers := range []int{2, 4, 8} {
+		for _, per := range []int{16, 64} {
+			for _, u := range uneven {
+				for seed := range uint64(4) {
+					c := newCrowd(t, workers, seed)
+					u.add(c, per*workers, float64(800*workers))
+					for i, s := range c.clients {
+						s.delay = i % 5
+					}
+					name := fmt.Sprintf("%d workers, %d flows each, %s, seed %d", workers, per, u.name, seed)
+					before := c.share()
+					c.steps(soon)
+					if c.share() > 1.2*c.possible() {
+						t.Errorf("%s: the busiest worker has %.2f of the mean, was %.2f; %.2f is possible", name, c.share(), before, c.possible())
+					}
+					c.steps(end - soon)
+					c.steps(quiet)
+					if c.silent < quiet || c.share() > 1.2*c.possible() {
+						t.Errorf("%s: in the end %.2f of the mean, %d steps after flows were asked; %.2f is possible", name, c.share(), c.silent, c.possible())
+					}
+					if most := 4 * len(c.clients); c.asked > most {
+						t.Errorf("%s: %d flows were asked %d times", name, len(c.clients), c.asked)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A flow that no worker could have beside others is not asked; those beside it are, and
+// once they are gone nobody is, whoever comes.
+func TestElephantIsLeftAlone(t *testing.T) {
+	c := newCrowd(t, 4, 1)
+	elephant := c.add(2, 2000)[0]
+	mice := c.add(2, even(32, 400)...)
+	c.add(-1, even(64, 1600)...)
+	c.steps(200)
+	for _, s := range mice {
+		if s.worker == elephant.worker {
+			t.Errorf("one of %.0f datagrams is still beside it", s.load)
+		}
+	}
+	if elephant.asked > 0 || c.share() != c.possible() {
+		t.Errorf("asked %d times; the busiest worker has %.2f, possible is %.2f", elephant.asked, c.share(), c.possible())
+	}
+	before := c.asked
+	c.steps(1000)
+	if c.asked != before || c.b.rest != lastRest {
+		t.Errorf("%d more are asked; the next rest is %d steps", c.asked-before, c.b.rest)
+	}
+	c.add(elephant.worker, even(8, 100)...)
+	c.steps(lastRest + 30)
+	if c.share() != c.possible() {
+		t.Errorf("those that came to it stay: %.2f of the mean", c.share())
+	}
+}
+
+// Two flows of a worker that are each more than its excess, but of which one fits beside
+// the small ones of others, come apart. Three alike on two workers would only change places.
+func TestLeastOfLargeFlows(t *testing.T) {
+	c := newCrowd(t, 4, 3)
+	large := c.add(0, 840, 420)
+	for i := 1; i < 4; i++ {
+		c.add(i, even(30, 913)...)
+	}
+	c.steps(100)
+	if large[0].asked > 0 || large[1].asked == 0 || c.share() > startShare {
+		t.Errorf("the large one was asked %d times, the lesser %d; %.2f of the mean", large[0].asked, large[1].asked, c.share())
+	}
+	c = newCrowd(t, 2, 3)
+	c.add(0, 800, 800)
+	c.add(1, 800)
+	c.steps(1000)
+	if c.asked > 0 {
+		t.Errorf("%d of three flows on two workers are asked", c.asked)
+	}
+}
+
+// What is balanced stays as it is: with the noise of chance, at any load, and also where
+// the shares are not good enough to end with.
+func TestBalancedNeverSteers(t *testing.T) {
+	for _, workers := range []int{2, 4, 8} {
+		for _, mean := range []float64{minLoad + 50, 2000} {
+			c := newCrowd(t, workers, 1)
+			c.noisy = true
+			for i := range workers {
+				c.add(i, even(16, mean)...)
+			}
+			for range 1000 {
+				if c.step(); c.asked > 0 || c.b.active.Load() {
+					t.Fatalf("%d workers of %v datagrams are evened out", workers, mean)
+				}
+			}
+		}
+	}
+	c := newCrowd(t, 4, 1)
+	for i, share := range []float64{1.14, 1.14, 0.86, 0.86} {
+		c.add(i, even(32, 2000*share)...)
+	}
+	if c.steps(200); c.asked > 0 || c.b.state != watching {
+		t.Errorf("%d are asked at 1.14 of the mean", c.asked)
+	}
+}
+
+// One step with too much is none that lasts, nor are two that are not in a row, or of two
+// workers.
+func TestSpikesAreNotSteered(t *testing.T) {
+	b := newBalancer([]*flows{newFlows(), newFlows(), newFlows()}, nil)
+	totals := make([]uint64, 3)
+	step := func(loads ...uint64) {
+		for i, n := range loads {
+			totals[i] += n
+		}
+		b.step(0, totals)
+	}
+	for range 100 {
+		step(1000, 2000, 1000)
+		step(1000, 1000, 1000)
+		step(1000, 2000, 1000)
+		step(2000, 1000, 1000)
+		step(1000, 1000, 2000)
+		step(1000, 1000, 1000)
+		if b.state != watching {
+			t.Fatal("a spike is steered")
+		}
+	}
+	step(1000, 2000, 1000)
+	step(1000, 2000, 1000)
+	if b.state != counting || !b.active.Load() || b.workers[0].duty.Load() != dutyCount {
+		t.Error("what lasts two steps is not looked into")
+	}
+	step(400, 600, 400)
+	if b.state != watching || b.active.Load() || b.workers[0].duty.Load() != dutyNone {
+		t.Error("it goes on when there is little to do")
+	}
+}
+
+// With little to do, or fewer flows than workers, nothing is gained. As many flows as
+// workers find a worker each.
+func TestNothingToGain(t *testing.T) {
+	c := newCrowd(t, 4, 1)
+	c.add(0, even(64, 4*minLoad-100)...)
+	if c.steps(200); c.asked > 0 {
+		t.Errorf("%d are asked when there is little to do", c.asked)
+	}
+	c = newCrowd(t, 4, 1)
+	c.add(0, even(3, 4000)...)
+	if c.steps(500); c.asked > 0 {
+		t.Errorf("%d of 3 flows are asked on 4 workers", c.asked)
+	}
+	if c.b.rest != lastRest {
+		t.Errorf("the next rest is %d steps", c.b.rest)
+	}
+	c.add(0, even(1, 4000.0/3)...)
+	if c.steps(500); c.share() != 1 {
+		t.Errorf("4 flows on 4 workers: %.2f of the mean", c.share())
+	}
+}
+
+// Flows that ignore it are asked ever more rarely, and their neighbors, once they have
+// moved, no more.
+func TestDeafFlows(t *testing.T) {
+	const minutes, stepsPerMinute = 20, int(time.Minute / steerEvery)
+	c := newCrowd(t, 4, 1)
+	deaf := c.add(1, even(40, 3000)...)
+	for _, s := range deaf {
+		s.deaf = true
+	}
+	neighbors := c.add(1, even(20, 500)...)
+	c.add(-1, even(64, 2500)...)
+	asked := func(list []*simClient) (n int) {
+		for _, s := range list {
+			n += s.asked
+		}
+		return n
+	}
+	c.steps(stepsPerMinute)
+	early, mild := asked(deaf), asked(neighbors)
+	for _, s := range neighbors {
+		if s.worker == 1 {
+			t.Error("a neighbor has not moved")
+		}
+	}
+	c.steps((minutes - 1) * stepsPerMinute)
+	if most := len(deaf) * 8; early > most {
+		t.Errorf("%d that do not move are asked %d times in the first minute, more than %d", len(deaf), early, most)
+	}
+	if late := asked(deaf) - early; late > len(deaf)*minutes {
+		t.Errorf("%d that do not move are asked %d times in %d minutes", len(deaf), late, minutes-1)
+	}
+	if late := asked(neighbors) - mild; late > 0 || mild > 4*len(neighbors) {
+		t.Errorf("%d neighbors are asked %d times, and %d times later", len(neighbors), mild, late)
+	}
+}
+
+// When steering has ended because of what it cannot mend, it is quick again once that is
+// gone and something else is to be mended.
+func TestBalancerRecovers(t *testing.T) {
+	c := newCrowd(t, 4, 1)
+	c.add(0, 3000)
+	for i := range 4 {
+		c.add(i, even(16, 800)...)
+	}
+	c.steps(500)
+	if c.b.rest != lastRest {
+		t.Fatalf("the next rest is %d steps", c.b.rest)
+	}
+	c.clients[0].load = 0
+	for _, s := range c.clients[1:] {
+		s.worker = 1 + int(s.print)&1 // two of the workers
+	}
+	c.steps(lastRest + 60)
+	if c.share() > 1.2 || c.b.rest != firstRest {
+		t.Errorf("%.2f of the mean, the next rest is %d steps", c.share(), c.b.rest)
+	}
+}
