@@ -6,11 +6,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,13 +58,38 @@ func matches(re, text string) map[string]bool {
 	return set
 }
 
+// metric is how metrics are compared: name, type and labels in the order of the alphabet.
+func metric(name, kind string, labels []string) string {
+	slices.Sort(labels)
+	return fmt.Sprintf("%s (%s, labels [%s])", name, kind, strings.Join(labels, " "))
+}
+
+// documented returns the metrics of the table in docs/server.md. Types are as the text above
+// it has them.
+func documented(admin string) map[string]bool {
+	set := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`weir_[^|]*) \\| ([^|]*)\\|").FindAllStringSubmatch(admin, -1) {
+		for name := range matches("`(weir_[a-z_]+)`", row[1]) {
+			kind := "gauge"
+			switch {
+			case strings.HasSuffix(name, "_total"):
+				kind = "counter"
+			case name == "weir_answer_duration_seconds":
+				kind = "histogram"
+			}
+			set[metric(name, kind, strings.FieldsFunc(row[2], func(r rune) bool { return r == ',' || r == ' ' }))] = true
+		}
+	}
+	return set
+}
+
 // TestServerFacts holds the tables of docs/server.md against what a server shows:
-// metrics and reasons for drops.
+// metrics, with their types and labels, and reasons for drops.
 func TestServerFacts(t *testing.T) {
 	metrics, reasons := scrape(t)
 	doc := read(t, "docs/server.md")
 	_, admin, _ := strings.Cut(doc, "## Admin")
-	same(t, "metric", metrics, matches("`(weir_[a-z_]+)`", admin))
+	same(t, "metric", metrics, documented(admin))
 	_, dropped, _ := strings.Cut(doc, "## Dropped datagrams")
 	dropped, _, _ = strings.Cut(dropped, "\n## ")
 	same(t, "reason", reasons, matches("(?m)^\\| `([a-z_]+)` \\|", dropped))
@@ -103,11 +130,16 @@ func scrape(t *testing.T) (metrics, reasons map[string]bool) {
 	defer resp.Body.Close()
 	metrics, reasons = map[string]bool{}, map[string]bool{}
 	reason := regexp.MustCompile(`reason="([^"]*)"`)
+	kinds := map[string]string{}
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		line := lines.Text()
 		if name, ok := strings.CutPrefix(line, "# TYPE weir_"); ok {
-			name, _, _ = strings.Cut(name, " ")
-			metrics["weir_"+name] = true
+			name, kind, _ := strings.Cut(name, " ")
+			kinds["weir_"+name] = kind
+		}
+		if m := regexp.MustCompile(`^(weir_[a-z_]+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? [^ ]+$`).FindStringSubmatch(line); m != nil && kinds[m[1]] != "" {
+			labels := slices.Collect(maps.Keys(matches(`([a-z_]+)="`, m[2])))
+			metrics[metric(m[1], kinds[m[1]], slices.DeleteFunc(labels, func(l string) bool { return l == "le" }))] = true
 		}
 		if m := reason.FindStringSubmatch(line); m != nil {
 			reasons[m[1]] = true
