@@ -1,13 +1,14 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"net/netip"
 	"time"
 
+	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/core"
 )
 
@@ -79,14 +80,7 @@ func (w *World) openClient(c *client) (err error) {
 	c.gaps, c.choices = named("arrivals").inTurn(), named("choices").inTurn()
 	dns := named("dns")
 	c.sight = w.s.DNS.Propagation.At(dns.word(1))
-	c.core, err = core.New(core.Config{
-		Key: w.key, Policy: w.s.policy(), Layout: w.s.layout(), Entropy: newEntropy(w.seed, "identities of "+c.name),
-		MaxInFlight: w.s.Clients[c.group].MaxInFlight, Domain: zone, FailFast: w.s.FailFast, Refresh: w.s.Refresh,
-	})
-	var field *core.FieldError
-	if errors.As(err, &field) {
-		return fieldError(fieldOfCore(field.Field, c.group), "%s", field.Reason)
-	}
+	c.core, err = core.New(w.s.coreConfig(w.key, c.group, newEntropy(w.seed, "identities of "+c.name)))
 	if err != nil {
 		return fmt.Errorf("sim: client %s: %w", c.name, err)
 	}
@@ -95,6 +89,14 @@ func (w *World) openClient(c *client) (err error) {
 	c.armed = began
 	w.queue.plan(event{at: began, kind: evTimer, who: int32(c.index)})
 	return nil
+}
+
+// coreConfig returns how the core of a client of a group is made.
+func (s *Scenario) coreConfig(key apikey.Key, group int, entropy io.Reader) core.Config {
+	return core.Config{
+		Key: key, Policy: s.policy(), Layout: s.layout(), Entropy: entropy, MaxInFlight: s.Clients[group].MaxInFlight,
+		Domain: zone, FailFast: s.FailFast, Refresh: s.Refresh,
+	}
 }
 
 // fire runs a client's timer, if this is still when it is set for.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"sort"
 
 	"github.com/weirhq/weir/ident"
@@ -32,7 +31,7 @@ type family struct {
 	until []uint64 // Zipf: the sum of the weights up to each bucket; nil if all are alike
 }
 
-func (w *World) addMixes() error {
+func (w *World) addMixes() {
 	families := make([]*family, len(w.s.Buckets))
 	for i := range families {
 		families[i] = newFamily(i, &w.s.Buckets[i])
@@ -62,16 +61,10 @@ func (w *World) addMixes() error {
 			if spec.Work != "" {
 				c.service = w.s.service(spec.Work)
 			}
-			size := wire.RequestSize(w.s.auth(), w.s.layout(), len(c.guards), len(c.take), 0)
-			if size > wire.MaxDatagram {
-				return fieldError(fmt.Sprintf("Clients[%d].Mix[%d]", g, i),
-					"it makes a datagram of %d bytes, more than %d; take less at once", size, wire.MaxDatagram)
-			}
 			sum += uint64(max(1, spec.Weight))
 			m.choices, m.until = append(m.choices, c), append(m.until, sum)
 		}
 	}
-	return nil
 }
 
 func newFamily(index int, b *Bucket) *family {

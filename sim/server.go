@@ -81,22 +81,8 @@ func (w *World) run(s *server, wall int64) error {
 
 // forget gives the server an engine without state.
 func (w *World) forget(s *server) error {
-	q := w.s.quotas()
-	c := limiter.Config{
-		RateBuckets:       q.RateBuckets,
-		LatencyServices:   q.LatencyServices,
-		LatencyBufferSize: min(q.LatencyBufferSize, limiter.MaxSamples),
-		DedupTTLMax:       q.DedupTTL,
-		WindowMax:         q.RateWindow,
-		Skew:              uint32(s.spec.ClockSkew.Milliseconds()),
-		Identities:        s.spec.Identities,
-		AnswerBytes:       s.spec.AnswerBytes,
-		Estimator:         s.spec.Estimator,
-		Pacing:            s.spec.Pacing,
-		Probe:             uint32(s.spec.Probe.Milliseconds()),
-		Shadow:            s.spec.Shadow,
-		Start:             s.start,
-	}
+	c := w.s.engineConfig(s.spec)
+	c.Start = s.start
 	for i := 0; i < len(c.Seed); i += 8 {
 		binary.LittleEndian.PutUint64(c.Seed[i:], s.seeds.Uint64())
 	}
@@ -106,6 +92,25 @@ func (w *World) forget(s *server) error {
 	}
 	s.engine = e
 	return nil
+}
+
+// engineConfig returns how a server's engine is made, but for what is its own.
+func (s *Scenario) engineConfig(spec *Server) limiter.Config {
+	q := s.quotas()
+	return limiter.Config{
+		RateBuckets:       min(q.RateBuckets, limiter.MaxRecords),
+		LatencyServices:   min(q.LatencyServices, limiter.MaxRecords),
+		LatencyBufferSize: min(q.LatencyBufferSize, limiter.MaxSamples),
+		DedupTTLMax:       q.DedupTTL,
+		WindowMax:         q.RateWindow,
+		Skew:              uint32(spec.ClockSkew.Milliseconds()),
+		Identities:        spec.Identities,
+		AnswerBytes:       spec.AnswerBytes,
+		Estimator:         spec.Estimator,
+		Pacing:            spec.Pacing,
+		Probe:             uint32(spec.Probe.Milliseconds()),
+		Shadow:            spec.Shadow,
+	}
 }
 
 // stop ends the process with everything that waits there.

@@ -27,7 +27,7 @@ type job struct {
 	since  time.Duration
 }
 
-func (w *World) addServices() error {
+func (w *World) addServices() {
 	w.services = make([]service, len(w.s.Services))
 	for i := range w.services {
 		spec := &w.s.Services[i]
@@ -42,7 +42,6 @@ func (w *World) addServices() error {
 			s.tracker = w.observation(&w.s.Trackers[w.s.tracker(spec.Tracker)])
 		}
 	}
-	return nil
 }
 
 // beginWork takes in what a request was granted for.

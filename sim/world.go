@@ -58,23 +58,8 @@ func New(s *Scenario, seed uint64, rec Recorder) (*World, error) {
 		return nil, err
 	}
 	w := &World{s: s, seed: seed, recorder: rec}
-	quotas := s.quotas()
-	key, err := apikey.New(s.auth(), 1, quotas, newEntropy(seed, "key"))
-	if err != nil {
-		return nil, fieldError("Quotas", "%v", err)
-	}
-	w.key = key
-	timeline, err := s.policy().Compile()
-	if err != nil {
-		return nil, fieldError("Policy", "%v", err)
-	}
-	w.horizon = timeline.Horizon()
-	for _, prepare := range []func() error{
-		w.openFront, w.addServers, w.addServices, w.addMixes, w.addClients,
-	} {
-		if err := prepare(); err != nil {
-			return nil, err
-		}
+	if err := w.build(); err != nil {
+		return nil, err
 	}
 	w.layLinks()
 	w.planFaults()
@@ -84,6 +69,27 @@ func New(s *Scenario, seed uint64, rec Recorder) (*World, error) {
 	w.queue.plan(event{at: sweepEvery, kind: evSweep})
 	w.live++ // the end
 	return w, nil
+}
+
+// build makes everybody.
+func (w *World) build() (err error) {
+	if w.key, err = apikey.New(w.s.auth(), 1, w.s.quotas(), newEntropy(w.seed, "key")); err != nil {
+		return fmt.Errorf("sim: %w", err)
+	}
+	timeline, err := w.s.policy().Compile()
+	if err != nil {
+		return fmt.Errorf("sim: %w", err)
+	}
+	w.horizon = timeline.Horizon()
+	w.addServices()
+	w.addMixes()
+	if err := w.openFront(); err != nil {
+		return fmt.Errorf("sim: %w", err)
+	}
+	if err := w.addServers(); err != nil {
+		return err
+	}
+	return w.addClients()
 }
 
 // Run plays a scenario to its end.
