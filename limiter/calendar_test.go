@@ -179,3 +179,29 @@ func TestEvictionOrder(t *testing.T) {
 		spent = slices.Delete(spent, 0, n)
 	}
 }
+
+// TestEvictionOrderOfWideSkew is the same for clocks that may differ by much: those that are ahead are
+// told apart, however many they are.
+func TestEvictionOrderOfWideSkew(t *testing.T) {
+	c := testConfig()
+	c.Skew, c.Identities, c.Start = 20_000, 301, wallStart-30_000
+	r := newRig(t, c)
+	send := func(off int64) {
+		t.Helper()
+		h := r.header()
+		h.Timestamp = uint64(int64(h.Timestamp) + off)
+		if v := r.send(h, wire.Request{}); v != Granted {
+			t.Fatal(v)
+		}
+	}
+	send(-20_000)
+	for i := range int64(300) {
+		send(20_000 - 8*i)
+	}
+	for i, first := range []int64{-20_000, 20_000 - 8*299, 20_000 - 8*298} {
+		send(19_999 - int64(i))
+		if s := r.e.Stats(); s.Floor != uint64(wallStart+first+60) {
+			t.Fatalf("eviction %d: the floor is at %d, want %d", i, int64(s.Floor)-wallStart-60, first)
+		}
+	}
+}

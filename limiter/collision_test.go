@@ -66,3 +66,15 @@ func TestTagsProveNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestKindsApart: a request and a report of one unique ID are two identities, whatever their hashes.
+func TestKindsApart(t *testing.T) {
+	r := newRig(t, testConfig())
+	d := &r.e.dedup
+	const hash = 7 << 32
+	request := identity{key: identityKey{wire.UniqueID{1}, wire.KindRequest}}
+	d.remember(&request, hash, 0)
+	if d.find(&request.key, hash) == 0 || d.find(&identityKey{wire.UniqueID{1}, wire.KindReport}, hash) != 0 {
+		t.Error("a report is taken for a request")
+	}
+}
