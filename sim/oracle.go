@@ -29,13 +29,14 @@ const (
 	oracleTrackers   = 1 << 20
 	oracleIdentities = 1 << 26
 	oracleWall       = 1_000_000 // ms; the oracle's wall clock at time 0
+	oracleTTL        = 1         // ms; nobody repeats a request to an oracle
 )
 
 // newOracle returns an oracle that decides like the oldest server of a scenario.
 func newOracle(s *Scenario) (o oracle, err error) {
 	c := limiter.Config{
 		RateBuckets: oracleBuckets, LatencyServices: oracleTrackers, LatencyBufferSize: s.quotas().LatencyBufferSize,
-		DedupTTLMax: math.MaxUint32, WindowMax: math.MaxUint32, Identities: oracleIdentities, Skew: 1,
+		DedupTTLMax: oracleTTL, WindowMax: math.MaxUint32, Identities: oracleIdentities, Skew: 1,
 	}
 	if len(s.Servers) > 0 {
 		oldest := &s.Servers[0]
@@ -68,7 +69,7 @@ func (o *oracle) decide(at time.Duration, pdu []byte) (bool, error) {
 	if err := wire.ParseRequest(pdu, &o.request); err != nil {
 		return false, err
 	}
-	o.request.DedupTTL = 1 // nobody repeats it
+	o.request.DedupTTL = oracleTTL
 	now, h := o.next(at)
 	if v := o.engine.Decide(now, &h, &o.request, &o.answer); v.Dropped() {
 		return false, fmt.Errorf("the oracle drops it: %v", v)
