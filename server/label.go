@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unicode"
@@ -49,6 +50,7 @@ type labelTable struct {
 	mu       sync.RWMutex
 	quota    int
 	counts   map[string]*decisionCounts
+	rows     []labelCount // the same; only ever longer
 	overflow decisionCounts
 }
 
@@ -88,6 +90,7 @@ func (t *labelTable) add(label string) *decisionCounts {
 	}
 	c := new(decisionCounts)
 	t.counts[label] = c
+	t.rows = append(t.rows, labelCount{label, c})
 	return c
 }
 
@@ -104,13 +107,11 @@ type labelCount struct {
 	counts *decisionCounts
 }
 
-// snapshot returns the labels with their live counters, in no order.
+// snapshot returns the labels with their live counters, the oldest first, and the overflow
+// last. It holds the lock, which a new label waits for, only to look how many there are.
 func (t *labelTable) snapshot() []labelCount {
 	t.mu.RLock()
-	defer t.mu.RUnlock()
-	rows := make([]labelCount, 0, len(t.counts)+1)
-	for label, c := range t.counts {
-		rows = append(rows, labelCount{label, c})
-	}
-	return append(rows, labelCount{overflowLabel, &t.overflow})
+	rows := t.rows
+	t.mu.RUnlock()
+	return append(slices.Clone(rows), labelCount{overflowLabel, &t.overflow})
 }

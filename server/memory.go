@@ -32,7 +32,7 @@ const (
 
 // What a label and a key of a tenant take, with what maps and allocations round up to.
 const (
-	labelBytes = maxLabel + int(unsafe.Sizeof(decisionCounts{})) + 88
+	labelBytes = maxLabel + int(unsafe.Sizeof(decisionCounts{})) + 2*int(unsafe.Sizeof(labelCount{})) + 88
 	keyBytes   = 1 << 10
 )
 
