@@ -19,9 +19,9 @@ func TestTimelineBins(t *testing.T) {
 		{60 * time.Second, 0, 300 * time.Millisecond, 200},
 		{time.Second, 400 * time.Millisecond, 400 * time.Millisecond, 3},
 	} {
-		s := tapeScenario()
+		s := scriptScenario()
 		s.Length = tt.length
-		if m := newTape(t, s, MeasureOptions{Bin: tt.bin}).finish(); m.Timeline.Bin != tt.want || len(m.Timeline.Bins) != tt.bins {
+		if m := newScript(t, s, MeasureOptions{Bin: tt.bin}).finish(); m.Timeline.Bin != tt.want || len(m.Timeline.Bins) != tt.bins {
 			t.Errorf("%v: %d bins of %v, want %d of %v", tt.length, len(m.Timeline.Bins), m.Timeline.Bin, tt.bins, tt.want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestTimelineBins(t *testing.T) {
 // TestDips has bins of 1 s with ten requests each, of which in some a few time out.
 func TestDips(t *testing.T) {
 	undecided := []uint64{0, 3, 5, 0, 2, 0, 0, 1, 0, 0}
-	p := newTape(t, tapeScenario(), MeasureOptions{Bin: time.Second})
+	p := newScript(t, scriptScenario(), MeasureOptions{Bin: time.Second})
 	number := uint64(0)
 	for bin, lost := range undecided {
 		second := time.Duration(1000 * bin)
@@ -46,13 +46,13 @@ func TestDips(t *testing.T) {
 		}
 		for i := range uint64(10) {
 			number++
-			when := second + 900 + time.Duration(i)
-			p.ask(when, number)
-			if i < lost {
-				p.decide(when+60, number, -1, core.TimedOut)
-			} else {
-				p.decide(when+1, number, 0, core.Granted)
+			p.ask(second+900, number)
+			if i+lost < 10 {
+				p.decide(second+900, number, 0, core.Granted)
 			}
+		}
+		for i := range lost {
+			p.decide(second+960, number-i, -1, core.TimedOut)
 		}
 	}
 	m := p.finish()
@@ -82,7 +82,7 @@ func TestDips(t *testing.T) {
 
 // TestNoRecovery has the last bin of a fault's wake be a bad one.
 func TestNoRecovery(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{Bin: time.Second})
+	p := newScript(t, scriptScenario(), MeasureOptions{Bin: time.Second})
 	p.fault(9500, 0, true)
 	p.ask(9600, 1)
 	p.decide(9660, 1, -1, core.TimedOut)
@@ -95,7 +95,7 @@ func TestNoRecovery(t *testing.T) {
 // TestConvergence counts from the end of a fault, from the beginning of one that is for good, and
 // until the next begins.
 func TestConvergence(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	number := uint64(0)
 	// differ has two servers disagree about a request, the second of them late.
 	differ := func(ms time.Duration) {
@@ -143,9 +143,9 @@ func TestConvergence(t *testing.T) {
 
 // TestServices has two places be busy, a queue form, work come too late, and none for a while.
 func TestServices(t *testing.T) {
-	s := tapeScenario()
+	s := scriptScenario()
 	s.Length, s.Warmup = 6*time.Second, time.Second
-	p := newTape(t, s, MeasureOptions{})
+	p := newScript(t, s, MeasureOptions{})
 	work := func(ms time.Duration, number uint64) {
 		p.put(&Record{At: ms * at, Kind: RecordWork, Request: number})
 	}

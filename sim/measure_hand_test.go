@@ -10,7 +10,7 @@ import (
 )
 
 // grantAt has a server execute a request at a time, and its client granted it some time later.
-func (p *tape) grantAt(number uint64, server int, executed, decided time.Duration) {
+func (p *script) grantAt(number uint64, server int, executed, decided time.Duration) {
 	p.serve(executed, number, server, limiter.Granted)
 	p.decide(decided, number, server, core.Granted)
 }
@@ -18,7 +18,7 @@ func (p *tape) grantAt(number uint64, server int, executed, decided time.Duratio
 // TestOverLimit grants 4, 3 and 4 tokens of a limit of 5 in 100 ms, by servers that do not know of
 // each other. The place of a grant is when its server executed it, whatever came first.
 func TestOverLimit(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	p.ask(0, 1, bucketOf("b", 5, 4))
 	p.ask(1, 2, bucketOf("b", 5, 1), bucketOf("c", 5, 1), bucketOf("b", 5, 2))
 	p.serve(10, 1, 0, limiter.Granted)
@@ -45,9 +45,9 @@ func TestOverLimit(t *testing.T) {
 
 // TestOverLimitWarmup fills a window in the warmup, which is not measured but counts.
 func TestOverLimitWarmup(t *testing.T) {
-	s := tapeScenario()
+	s := scriptScenario()
 	s.Warmup = 50 * at
-	p := newTape(t, s, MeasureOptions{})
+	p := newScript(t, s, MeasureOptions{})
 	for n := range uint64(2) {
 		p.ask(40, 1+n, bucketOf("b", 5, 5))
 		p.grantAt(1+n, int(n), 41, 42)
@@ -62,7 +62,7 @@ func TestOverLimitWarmup(t *testing.T) {
 // TestNetTokens has a client granted what the submit-order oracle gives to another, within a window
 // and across two.
 func TestNetTokens(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	a, b := bucketOf("a", 2, 2), bucketOf("b", 4, 4)
 	p.ask(10, 1, a) // the oracle grants it, its client does not
 	p.ask(20, 2, a)
@@ -88,7 +88,7 @@ func TestNetTokens(t *testing.T) {
 // TestExecutions has servers execute identities twice, in one process and over a restart, and
 // consume what clients do not know of.
 func TestExecutions(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	b := bucketOf("b", 100, 3)
 	p.ask(0, 1, b)
 	p.serve(1, 1, 0, limiter.Granted)
@@ -126,7 +126,7 @@ func TestKeep(t *testing.T) {
 		last         time.Duration
 		again, stray uint64
 	}{{159, 1, 0}, {160, 0, 1}} {
-		p := newTape(t, tapeScenario(), MeasureOptions{Keep: 100 * at})
+		p := newScript(t, scriptScenario(), MeasureOptions{Keep: 100 * at})
 		p.ask(0, 1, bucketOf("b", 5, 1))
 		p.grantAt(1, 0, 1, 2)
 		p.serve(tt.last, 1, 0, limiter.Granted)
@@ -137,7 +137,7 @@ func TestKeep(t *testing.T) {
 }
 
 func TestLatencies(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	for i, end := range []struct {
 		after  time.Duration
 		server int
@@ -185,7 +185,7 @@ func TestLatencies(t *testing.T) {
 
 // TestDatagrams counts what is sent for requests, and for those in health apart.
 func TestDatagrams(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	one := func(ms time.Duration, number uint64) {
 		p.ask(ms, number) // 3 first sends
 		p.serve(ms+1, number, 0, limiter.Granted)
@@ -228,7 +228,7 @@ func TestDatagrams(t *testing.T) {
 
 // TestDedup has copies of a request arrive at two servers.
 func TestDedup(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	p.ask(0, 1)
 	p.arrive(1, 1, 0, 1)
 	p.arrive(2, 1, 1, 7)
@@ -254,7 +254,7 @@ func TestDedup(t *testing.T) {
 
 // TestAnswers counts answers by what the client made of them, and requests with both outcomes once.
 func TestAnswers(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	for n := range uint64(3) {
 		p.ask(0, n+1)
 	}
@@ -272,7 +272,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestSteering(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	p.ask(0, 1)
 	p.respond(3, 1, 0, core.DatagramStranger, true, false) // is no valid answer
 	p.respond(5, 1, 0, core.DatagramCounted, true, false)
@@ -297,9 +297,9 @@ func TestSteering(t *testing.T) {
 
 // TestLosses counts what is lost, in the warmup not.
 func TestLosses(t *testing.T) {
-	s := tapeScenario()
+	s := scriptScenario()
 	s.Warmup = 10 * at
-	p := newTape(t, s, MeasureOptions{})
+	p := newScript(t, s, MeasureOptions{})
 	for i, answer := range []bool{true, false, false} {
 		for ms := range time.Duration(20) {
 			p.put(&Record{At: ms * at, Kind: RecordLost, Server: -1, Cause: LostQueue + Cause(i), Answer: answer})

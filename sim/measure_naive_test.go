@@ -78,7 +78,7 @@ func drawPlan(t *rapid.T) *plan {
 }
 
 func (p *plan) scenario() *Scenario {
-	s := tapeScenario()
+	s := scriptScenario()
 	s.Length, s.Warmup = p.length*at, p.warmup*at
 	return s
 }
@@ -88,13 +88,13 @@ func (p *plan) play(t *rapid.T) *Measures {
 	type step struct {
 		ms    time.Duration
 		order int // at one instant
-		do    func(*tape)
+		do    func(*script)
 	}
 	var steps []step
-	add := func(ms time.Duration, order int, do func(*tape)) { steps = append(steps, step{ms, order, do}) }
+	add := func(ms time.Duration, order int, do func(*script)) { steps = append(steps, step{ms, order, do}) }
 	for i := range p.requests {
 		q, number := &p.requests[i], uint64(i+1)
-		add(q.submit, 1, func(p *tape) {
+		add(q.submit, 1, func(p *script) {
 			var takes []wire.Resource
 			for n, tokens := range q.buckets {
 				takes = append(takes, bucketOf(fmt.Sprint(n), planLimit, tokens))
@@ -107,15 +107,15 @@ func (p *plan) play(t *rapid.T) *Measures {
 				if q.granted[s] {
 					v = limiter.Granted
 				}
-				add(q.executed[s], 2, func(p *tape) { p.serve(q.executed[s], number, s, v) })
+				add(q.executed[s], 2, func(p *script) { p.serve(q.executed[s], number, s, v) })
 			}
 		}
-		add(q.decided, 3, func(p *tape) { p.decide(q.decided, number, q.server, q.outcome) })
+		add(q.decided, 3, func(p *script) { p.decide(q.decided, number, q.server, q.outcome) })
 	}
 	for _, f := range p.faults {
-		add(f.begin, 0, func(p *tape) { p.fault(f.begin, f.fault, true) })
+		add(f.begin, 0, func(p *script) { p.fault(f.begin, f.fault, true) })
 		if f.end >= 0 {
-			add(f.end, 0, func(p *tape) { p.fault(f.end, f.fault, false) })
+			add(f.end, 0, func(p *script) { p.fault(f.end, f.fault, false) })
 		}
 	}
 	slices.SortStableFunc(steps, func(a, b step) int {
@@ -124,11 +124,11 @@ func (p *plan) play(t *rapid.T) *Measures {
 		}
 		return a.order - b.order
 	})
-	tape := newTape(t, p.scenario(), MeasureOptions{})
+	script := newScript(t, p.scenario(), MeasureOptions{})
 	for _, s := range steps {
-		s.do(tape)
+		s.do(script)
 	}
-	return tape.finish()
+	return script.finish()
 }
 
 func (p *plan) measured(q *planned) bool { return q.submit >= p.warmup }
@@ -311,7 +311,7 @@ func TestExcessIsLeast(t *testing.T) {
 				most = max(most, n)
 			}
 		}
-		p := newTape(t, tapeScenario(), MeasureOptions{})
+		p := newScript(t, scriptScenario(), MeasureOptions{})
 		for i, place := range places {
 			p.ask(time.Duration(10*place), uint64(i+1), bucketOf("b", limit, 1))
 			p.grantAt(uint64(i+1), 0, time.Duration(10*place), time.Duration(10*place))

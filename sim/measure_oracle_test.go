@@ -14,7 +14,7 @@ import (
 // TestOracles has two requests for the one token of a bucket overtake each other: in submit order
 // the first is due the token, in the order in which the oldest server handled them the second.
 func TestOracles(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	b := bucketOf("b", 1, 1)
 	p.ask(0, 1, b)
 	p.ask(1, 2, b)
@@ -64,7 +64,7 @@ func TestOracles(t *testing.T) {
 // TestOracleOfMembership tells the oldest server by the ID that the client knew: what runs in its
 // place is another one.
 func TestOracleOfMembership(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	b := bucketOf("b", 1, 1)
 	p.ask(0, 1, b)
 	p.ask(1, 2, b)
@@ -97,7 +97,7 @@ func TestOracleReports(t *testing.T) {
 		{"at the horizon", 1, 80, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newTape(t, tapeScenario(), MeasureOptions{})
+			p := newScript(t, scriptScenario(), MeasureOptions{})
 			p.put(&Record{Kind: RecordMembership, Servers: []core.Server{{ID: p.ids[0]}, {ID: p.ids[1]}}})
 			h := wire.Header{}
 			binary.LittleEndian.PutUint64(h.UniqueID[:], 77)
@@ -146,7 +146,7 @@ func TestOracleReports(t *testing.T) {
 
 // TestMeasurerRefuses holds what a run cannot say.
 func TestMeasurerRefuses(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{})
+	p := newScript(t, scriptScenario(), MeasureOptions{})
 	p.asked[1] = []byte{1, 2, 3}
 	p.submit(0, 1, 0, 0, nil)
 	p.send(0, 1, 0, core.SendFirst)
@@ -155,11 +155,11 @@ func TestMeasurerRefuses(t *testing.T) {
 		t.Error("a datagram that is none is measured")
 	}
 	for _, o := range []MeasureOptions{{Bin: -1}, {Bin: 1}, {Keep: -1}} {
-		if _, err := NewMeasurer(tapeScenario(), o); err == nil {
+		if _, err := NewMeasurer(scriptScenario(), o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
 	}
-	s := tapeScenario()
+	s := scriptScenario()
 	s.Warmup = s.Length
 	if _, err := NewMeasurer(s, MeasureOptions{}); err == nil {
 		t.Error("a scenario that is all warmup is taken")

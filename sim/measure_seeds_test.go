@@ -15,7 +15,7 @@ import (
 func TestSummarize(t *testing.T) {
 	var runs []*Measures
 	for decided := range uint64(3) {
-		p := newTape(t, tapeScenario(), MeasureOptions{})
+		p := newScript(t, scriptScenario(), MeasureOptions{})
 		for n := range uint64(4) {
 			p.ask(10, n+1)
 			if n <= decided {
@@ -75,7 +75,7 @@ func TestScalars(t *testing.T) {
 
 // TestMeasuresJSON holds the names that others read.
 func TestMeasuresJSON(t *testing.T) {
-	p := newTape(t, tapeScenario(), MeasureOptions{Bin: time.Second})
+	p := newScript(t, scriptScenario(), MeasureOptions{Bin: time.Second})
 	p.fault(100, 0, true)
 	p.ask(0, 1, bucketOf("b", 5, 1))
 	p.grantAt(1, 0, 1, 2)

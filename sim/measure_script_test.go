@@ -12,9 +12,9 @@ import (
 	"github.com/weirhq/weir/wire"
 )
 
-// A tape is a run that a test writes by hand, record by record, and has measured. Times are in
+// A script is a run that a test writes by hand, record by record, and has measured. Times are in
 // milliseconds. The policy is the default one: a horizon of 60 ms.
-type tape struct {
+type script struct {
 	t     tb
 	m     *Measurer
 	cred  *wire.Credential
@@ -25,7 +25,7 @@ type tape struct {
 	ports [4]netip.AddrPort
 }
 
-// tb is what a tape needs of a test; rapid's have it, too.
+// tb is what a script needs of a test; rapid's have it, too.
 type tb interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -35,10 +35,10 @@ type tb interface {
 
 const at = time.Millisecond
 
-// tapeScenario has three servers, four clients of one group, and a service.
-func tapeScenario() *Scenario {
+// scriptScenario has three servers, four clients of one group, and a service.
+func scriptScenario() *Scenario {
 	return &Scenario{
-		Name: "tape", Length: 10 * time.Second, Policy: policy.Default(),
+		Name: "script", Length: 10 * time.Second, Policy: policy.Default(),
 		Servers: []Server{{Name: "a", Age: 3 * time.Hour}, {Name: "b", Age: 2 * time.Hour}, {Name: "c", Age: time.Hour}},
 		Clients: []Clients{{Name: "client", Count: 4, Mix: []Choice{
 			{},
@@ -52,13 +52,13 @@ func tapeScenario() *Scenario {
 	}
 }
 
-func newTape(t tb, s *Scenario, o MeasureOptions) *tape {
+func newScript(t tb, s *Scenario, o MeasureOptions) *script {
 	t.Helper()
 	key, err := apikey.New(apikey.AuthNone, 1, apikey.DefaultQuotas(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &tape{t: t, asked: map[uint64][]byte{}, begun: map[uint64]time.Duration{}}
+	p := &script{t: t, asked: map[uint64][]byte{}, begun: map[uint64]time.Duration{}}
 	if p.cred, err = wire.NewCredential(key); err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +77,9 @@ func newTape(t tb, s *Scenario, o MeasureOptions) *tape {
 
 func port(n uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), n) }
 
-func (p *tape) put(r *Record) { p.m.Record(r) }
+func (p *script) put(r *Record) { p.m.Record(r) }
 
-func (p *tape) finish() *Measures {
+func (p *script) finish() *Measures {
 	p.t.Helper()
 	m, err := p.m.Finish()
 	if err != nil {
@@ -89,22 +89,22 @@ func (p *tape) finish() *Measures {
 }
 
 // up starts a server under an ID.
-func (p *tape) up(ms time.Duration, server int, id ident.ServerID) {
+func (p *script) up(ms time.Duration, server int, id ident.ServerID) {
 	p.ids[server] = id
 	p.put(&Record{At: ms * at, Kind: RecordServer, Server: server, ID: id, Up: true})
 }
 
-func (p *tape) fault(ms time.Duration, fault int, up bool) {
+func (p *script) fault(ms time.Duration, fault int, up bool) {
 	p.put(&Record{At: ms * at, Kind: RecordFault, Fault: fault, Up: up})
 }
 
 // ask has client 0 submit a request to the servers that there are, and send it to all.
-func (p *tape) ask(ms time.Duration, number uint64, takes ...wire.Resource) {
+func (p *script) ask(ms time.Duration, number uint64, takes ...wire.Resource) {
 	p.submit(ms, number, 0, 0, nil)
 	p.firstSends(ms, number, takes, nil)
 }
 
-func (p *tape) submit(ms time.Duration, number uint64, client, choice int, err error) {
+func (p *script) submit(ms time.Duration, number uint64, client, choice int, err error) {
 	p.begun[number] = ms
 	servers := make([]core.Server, len(p.ids))
 	for i, id := range p.ids {
@@ -113,7 +113,7 @@ func (p *tape) submit(ms time.Duration, number uint64, client, choice int, err e
 	p.put(&Record{At: ms * at, Kind: RecordSubmit, Client: client, Request: number, Choice: choice, Servers: servers, Err: err})
 }
 
-func (p *tape) firstSends(ms time.Duration, number uint64, takes []wire.Resource, guards []wire.Guard) {
+func (p *script) firstSends(ms time.Duration, number uint64, takes []wire.Resource, guards []wire.Guard) {
 	h := wire.Header{Timestamp: uint64(ms)}
 	h.UniqueID[0], h.UniqueID[1] = byte(number), byte(number>>8)
 	datagram, err := p.cred.AppendRequest(nil, nil, &h, &wire.Request{Layout: wire.Layout2, DedupTTL: 60, Resources: takes, Guards: guards})
@@ -126,26 +126,26 @@ func (p *tape) firstSends(ms time.Duration, number uint64, takes []wire.Resource
 	}
 }
 
-func (p *tape) send(ms time.Duration, number uint64, server int, kind core.SendKind) {
+func (p *script) send(ms time.Duration, number uint64, server int, kind core.SendKind) {
 	p.put(&Record{At: ms * at, Kind: RecordSend, Request: number, Server: server, Send: kind, Port: p.ports[0], Payload: p.asked[number]})
 }
 
-func (p *tape) arrive(ms time.Duration, number uint64, server, queue int) {
+func (p *script) arrive(ms time.Duration, number uint64, server, queue int) {
 	p.put(&Record{At: ms * at, Kind: RecordArrive, Request: number, Server: server, Send: core.SendFirst, Queue: queue})
 }
 
-func (p *tape) serve(ms time.Duration, number uint64, server int, v limiter.Verdict) {
+func (p *script) serve(ms time.Duration, number uint64, server int, v limiter.Verdict) {
 	p.put(&Record{At: ms * at, Kind: RecordServe, Request: number, Server: server, Send: core.SendFirst, Verdict: v, Payload: p.asked[number]})
 }
 
-func (p *tape) respond(ms time.Duration, number uint64, server int, v core.DatagramVerdict, granted, keep bool) {
+func (p *script) respond(ms time.Duration, number uint64, server int, v core.DatagramVerdict, granted, keep bool) {
 	p.put(&Record{
 		At: ms * at, Kind: RecordResponse, Request: number, Server: server, Received: v, Granted: granted, Keep: keep, Port: p.ports[0],
 	})
 }
 
 // decide ends a request by the answer of a server; -1 is none.
-func (p *tape) decide(ms time.Duration, number uint64, server int, o core.Outcome) {
+func (p *script) decide(ms time.Duration, number uint64, server int, o core.Outcome) {
 	c := &core.Completion{Outcome: o, Elapsed: (ms - p.begun[number]) * at}
 	if server >= 0 {
 		c.Server, c.Oldest = p.ids[server], server == 0
