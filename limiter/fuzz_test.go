@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/storm"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -207,19 +208,22 @@ func (l *life) resend(s sent) error {
 	return l.w.send(l.now, s)
 }
 
-// FuzzEngine plays any life there is, with time that goes on and jumps, repeats of all kinds, reloads,
+// engineTarget plays any life there is, with time that goes on and jumps, repeats of all kinds, reloads,
 // and tables that are full, and compares every verdict and every number with the plain model.
-func FuzzEngine(f *testing.F) {
-	for _, life := range lives(24, 300) {
-		f.Add(life)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		l := newLife(t, script{b})
-		if err := l.live(); err != nil {
+func engineTarget() *storm.Target {
+	target := storm.New("FuzzEngine", func(t testing.TB, b []byte) {
+		if err := newLife(t, script{b}).live(); err != nil {
 			t.Fatal(err)
 		}
 	})
+	for _, life := range lives(24, 300) {
+		target.Add(life)
+	}
+	return target
 }
+
+func FuzzEngine(f *testing.F)      { engineTarget().Fuzz(f) }
+func TestStormEngine(t *testing.T) { engineTarget().Storm(t) }
 
 var livesSeed = flag.Uint64("lives-seed", 1, "seed of the lives of engines that are compared with the plain model")
 
