@@ -329,6 +329,23 @@ func TestMeterPerGrant(t *testing.T) {
 	}
 }
 
+// TestMeterLooksBackASlot: what comes at once is no rate.
+func TestMeterLooksBackASlot(t *testing.T) {
+	var m meter
+	m.start(0)
+	now := 20 * meterSlot
+	for at := int64(0); at < now; at += 10 * nsPerMs {
+		m.count(at, asked)
+	}
+	for i := range int64(40) {
+		m.count(now+i*nsPerMs/40, asked)
+	}
+	// 40, and the 13 or 14 of the slot before, in as long as that and a millisecond.
+	if got := m.rate(now+nsPerMs, asked); got < 380_000 || got > 410_000 {
+		t.Errorf("a stream of 100/s and 40 at once are told as %d thousandths a second", got)
+	}
+}
+
 // TestMeterFewGrants: a handful of grants says nothing of how many reports come of one.
 func TestMeterFewGrants(t *testing.T) {
 	for grants, want := range map[int]uint64{15: 1000, 16: 16_000} {
