@@ -155,6 +155,13 @@ func TestDrops(t *testing.T) {
 			t.Errorf("%d ms ahead: %v, want %v", ahead, got, want)
 		}
 	}
+	// A clock that stands before 1970 and the skew is no reason to call everything stale.
+	c.Start = 0
+	early := newRig(t, c)
+	early.now.Wall = 1000
+	if got := early.ask(); got != Granted {
+		t.Errorf("at the beginning of time: %v", got)
+	}
 	h := r.header()
 	v := requestView(t, fine)
 	v.DedupTTL = 0 // our own client cannot build it
