@@ -2,6 +2,8 @@ package server
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"testing"
@@ -24,47 +26,69 @@ func stream(c *client, n int, build func() []byte) [][]byte {
 }
 
 // From socket to socket nothing allocates: not a decision, not a repeat, not a report,
-// not a drop.
+// not a drop; nor does steering.
 func TestDatagramPathDoesNotAllocate(t *testing.T) {
-	const runs = 1000
 	for _, auth := range allModes {
-		key := newKey(t, auth, 7)
-		w := newWorker(t, newFakeClock(), workerRules(), Tenant{Keys: []apikey.Key{key}, MaxRate: maxMaxRate})
-		c := newClient(t, key)
-		labeled := checkout(1)
-		labeled.Label = "api/v1\n"
-		requests := stream(c, 3*runs, func() []byte { return c.request(labeled) })
-		reports := stream(c, 3*runs, func() []byte { return c.report(observation(5)) })
-		stranger := c.request(labeled)
-		stranger[4]++
-		forged := c.request(labeled)
-		forged[len(forged)-1]++
-		forged[45]++ // the cookie, or the nonce
-		stale := func() []byte { c.header.Timestamp = 1; return c.request(labeled) }()
-		for _, path := range []struct {
-			name string
-			next func(i int) []byte
-		}{
-			{"requests", func(i int) []byte { return requests[i] }},
-			{"reports", func(i int) []byte { return reports[i] }},
-			{"repeats", func(int) []byte { return requests[0] }},
-			{"strangers", func(int) []byte { return stranger }},
-			{"forgeries", func(int) []byte { return forged }},
-			{"stale", func(int) []byte { return stale }},
-			{"noise", func(int) []byte { return requests[0][:50] }},
-		} {
-			i := 0
-			step := func() {
-				w.ask(path.next(i))
-				i++
-			}
-			for range runs { // tables grow to their size, a page at a time
-				step()
-			}
-			if n := testing.AllocsPerRun(runs, step); n != 0 {
-				t.Errorf("%v: %s: %v allocations per datagram", auth, path.name, n)
-			}
+		for _, duty := range []uint32{dutyNone, dutyCount, dutyAsk} {
+			t.Run(fmt.Sprintf("%v, duty %d", auth, duty), func(t *testing.T) { testAllocations(t, auth, duty) })
 		}
+	}
+}
+
+func testAllocations(t *testing.T, auth apikey.Auth, duty uint32) {
+	const runs = 1000
+	key := newKey(t, auth, 7)
+	clock := newFakeClock()
+	w := newWorker(t, clock, workerRules(), Tenant{Keys: []apikey.Key{key}, MaxRate: maxMaxRate})
+	w.flows = newFlows()
+	onDuty := func(from netip.AddrPort) {
+		if duty == dutyNone {
+			return
+		}
+		w.flows.count(clock.Now().Mono)
+		if duty == dutyAsk {
+			w.flows.feedback(clock.Now().Mono, from)
+			w.flows.ask(clock.Now().Mono, 1, rand.New(rand.NewPCG(1, 1)))
+		}
+	}
+	c := newClient(t, key)
+	labeled := checkout(1)
+	labeled.Label = "api/v1\n"
+	requests := stream(c, 3*runs, func() []byte { return c.request(labeled) })
+	reports := stream(c, 3*runs, func() []byte { return c.report(observation(5)) })
+	stranger := c.request(labeled)
+	stranger[4]++
+	forged := c.request(labeled)
+	forged[len(forged)-1]++
+	forged[45]++ // the cookie, or the nonce
+	stale := func() []byte { c.header.Timestamp = 1; return c.request(labeled) }()
+	for _, path := range []struct {
+		name string
+		next func(i int) []byte
+	}{
+		{"requests", func(i int) []byte { return requests[i] }},
+		{"reports", func(i int) []byte { return reports[i] }},
+		{"repeats", func(int) []byte { return requests[0] }},
+		{"strangers", func(int) []byte { return stranger }},
+		{"forgeries", func(int) []byte { return forged }},
+		{"stale", func(int) []byte { return stale }},
+		{"noise", func(int) []byte { return requests[0][:50] }},
+	} {
+		onDuty(peer)
+		i := 0
+		step := func() {
+			w.ask(path.next(i))
+			i++
+		}
+		for range runs { // tables grow to their size, a page at a time
+			step()
+		}
+		if n := testing.AllocsPerRun(runs, step); n != 0 {
+			t.Errorf("%s: %v allocations per datagram", path.name, n)
+		}
+	}
+	if asked := w.flows.asked.Load(); asked > 0 != (duty == dutyAsk) {
+		t.Errorf("%d are asked to move", asked)
 	}
 }
 

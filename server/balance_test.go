@@ -225,6 +225,20 @@ func TestDeafFlows(t *testing.T) {
 	}
 }
 
+// What has no answer cannot be asked to move; what has makes room for it.
+func TestLoadWithoutAnswers(t *testing.T) {
+	c := newCrowd(t, 4, 1)
+	for _, s := range c.add(0, even(10, 900)...) {
+		s.mute = true
+	}
+	c.add(0, even(20, 600)...)
+	c.add(-1, even(64, 2500)...)
+	c.steps(100)
+	if c.share() > startShare {
+		t.Errorf("the busiest worker has %.2f of the mean", c.share())
+	}
+}
+
 // When steering has ended because of what it cannot mend, it is quick again once that is
 // gone and something else is to be mended.
 func TestBalancerRecovers(t *testing.T) {
