@@ -8,8 +8,8 @@ import (
 	"github.com/weirhq/weir/limiter"
 )
 
-// TestTimelineBins holds the default length of a bin and where the last one ends.
-func TestTimelineBins(t *testing.T) {
+// TestMeasureTimelineBins holds the default length of a bin and where the last one ends.
+func TestMeasureTimelineBins(t *testing.T) {
 	for _, tt := range []struct {
 		length, bin, want time.Duration
 		bins              int
@@ -27,8 +27,8 @@ func TestTimelineBins(t *testing.T) {
 	}
 }
 
-// TestDips has bins of 1 s with ten requests each, of which in some a few time out.
-func TestDips(t *testing.T) {
+// TestMeasureDips has bins of 1 s with ten requests each, of which in some a few time out.
+func TestMeasureDips(t *testing.T) {
 	undecided := []uint64{0, 3, 5, 0, 2, 0, 0, 1, 0, 0}
 	p := newScript(t, scriptScenario(), MeasureOptions{Bin: time.Second})
 	number := uint64(0)
@@ -80,8 +80,8 @@ func TestDips(t *testing.T) {
 	})
 }
 
-// TestNoRecovery has the last bin of a fault's wake be a bad one.
-func TestNoRecovery(t *testing.T) {
+// TestMeasureNoRecovery has the last bin of a fault's wake be a bad one.
+func TestMeasureNoRecovery(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{Bin: time.Second})
 	p.fault(9500, 0, true)
 	p.ask(9600, 1)
@@ -92,9 +92,9 @@ func TestNoRecovery(t *testing.T) {
 	}
 }
 
-// TestConvergence counts from the end of a fault, from the beginning of one that is for good, and
-// until the next begins.
-func TestConvergence(t *testing.T) {
+// TestMeasureConvergence counts from the end of a fault, from the beginning of one that is for
+// good, and until the next begins.
+func TestMeasureConvergence(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	number := uint64(0)
 	// differ has two servers disagree about a request, the second of them late.
@@ -141,8 +141,8 @@ func TestConvergence(t *testing.T) {
 	wants(t, m, map[string]float64{"convergence_ms": 1500})
 }
 
-// TestServices has two places be busy, a queue form, work come too late, and none for a while.
-func TestServices(t *testing.T) {
+// TestMeasureServices has two places be busy, a queue form, work come too late, and none for a while.
+func TestMeasureServices(t *testing.T) {
 	s := scriptScenario()
 	s.Length, s.Warmup = 6*time.Second, time.Second
 	p := newScript(t, s, MeasureOptions{})

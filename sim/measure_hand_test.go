@@ -15,9 +15,9 @@ func (p *script) grantAt(number uint64, server int, executed, decided time.Durat
 	p.decide(decided, number, server, core.Granted)
 }
 
-// TestOverLimit grants 4, 3 and 4 tokens of a limit of 5 in 100 ms, by servers that do not know of
-// each other. The place of a grant is when its server executed it, whatever came first.
-func TestOverLimit(t *testing.T) {
+// TestMeasureOverLimit grants 4, 3 and 4 tokens of a limit of 5 in 100 ms, by servers that do not
+// know of each other. The place of a grant is when its server executed it, whatever came first.
+func TestMeasureOverLimit(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	p.ask(0, 1, bucketOf("b", 5, 4))
 	p.ask(1, 2, bucketOf("b", 5, 1), bucketOf("c", 5, 1), bucketOf("b", 5, 2))
@@ -43,8 +43,8 @@ func TestOverLimit(t *testing.T) {
 	})
 }
 
-// TestOverLimitWarmup fills a window in the warmup, which is not measured but counts.
-func TestOverLimitWarmup(t *testing.T) {
+// TestMeasureOverLimitWarmup fills a window in the warmup, which is not measured but counts.
+func TestMeasureOverLimitWarmup(t *testing.T) {
 	s := scriptScenario()
 	s.Warmup = 50 * at
 	p := newScript(t, s, MeasureOptions{})
@@ -59,9 +59,9 @@ func TestOverLimitWarmup(t *testing.T) {
 	}
 }
 
-// TestNetTokens has a client granted what the submit-order oracle gives to another, within a window
-// and across two.
-func TestNetTokens(t *testing.T) {
+// TestMeasureNetTokens has a client granted what the submit-order oracle gives to another, within a
+// window and across two.
+func TestMeasureNetTokens(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	a, b := bucketOf("a", 2, 2), bucketOf("b", 4, 4)
 	p.ask(10, 1, a) // the oracle grants it, its client does not
@@ -85,9 +85,9 @@ func TestNetTokens(t *testing.T) {
 	wants(t, m, map[string]float64{"net_mean_tokens": 2.8, "net_mean_percent": 80, "net_max_tokens": 4, "net_max_percent": 100})
 }
 
-// TestExecutions has servers execute identities twice, in one process and over a restart, and
+// TestMeasureExecutions has servers execute identities twice, in one process and over a restart, and
 // consume what clients do not know of.
-func TestExecutions(t *testing.T) {
+func TestMeasureExecutions(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	b := bucketOf("b", 100, 3)
 	p.ask(0, 1, b)
@@ -120,8 +120,8 @@ func TestExecutions(t *testing.T) {
 	})
 }
 
-// TestKeep follows a request for its horizon and the time after it, and no longer.
-func TestKeep(t *testing.T) {
+// TestMeasureKeep follows a request for its horizon and the time after it, and no longer.
+func TestMeasureKeep(t *testing.T) {
 	for _, tt := range []struct {
 		last         time.Duration
 		again, stray uint64
@@ -136,7 +136,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-func TestLatencies(t *testing.T) {
+func TestMeasureLatencies(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	for i, end := range []struct {
 		after  time.Duration
@@ -183,8 +183,8 @@ func TestLatencies(t *testing.T) {
 	})
 }
 
-// TestDatagrams counts what is sent for requests, and for those in health apart.
-func TestDatagrams(t *testing.T) {
+// TestMeasureDatagrams counts what is sent for requests, and for those in health apart.
+func TestMeasureDatagrams(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	one := func(ms time.Duration, number uint64) {
 		p.ask(ms, number) // 3 first sends
@@ -226,8 +226,8 @@ func TestDatagrams(t *testing.T) {
 	})
 }
 
-// TestDedup has copies of a request arrive at two servers.
-func TestDedup(t *testing.T) {
+// TestMeasureDedup has copies of a request arrive at two servers.
+func TestMeasureDedup(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	p.ask(0, 1)
 	p.arrive(1, 1, 0, 1)
@@ -252,8 +252,9 @@ func TestDedup(t *testing.T) {
 	}
 }
 
-// TestAnswers counts answers by what the client made of them, and requests with both outcomes once.
-func TestAnswers(t *testing.T) {
+// TestMeasureAnswers counts answers by what the client made of them, and requests with both
+// outcomes once.
+func TestMeasureAnswers(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	for n := range uint64(3) {
 		p.ask(0, n+1)
@@ -271,7 +272,7 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-func TestSteering(t *testing.T) {
+func TestMeasureSteering(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	p.ask(0, 1)
 	p.respond(3, 1, 0, core.DatagramStranger, true, false) // is no valid answer
@@ -295,8 +296,8 @@ func TestSteering(t *testing.T) {
 	wants(t, m, map[string]float64{"steered": 1, "steering_p50_ms": 10, "steering_max_ms": 10})
 }
 
-// TestLosses counts what is lost, in the warmup not.
-func TestLosses(t *testing.T) {
+// TestMeasureLosses counts what is lost, in the warmup not.
+func TestMeasureLosses(t *testing.T) {
 	s := scriptScenario()
 	s.Warmup = 10 * at
 	p := newScript(t, s, MeasureOptions{})

@@ -287,8 +287,9 @@ func TestMeasuresAgainstNaive(t *testing.T) {
 	})
 }
 
-// TestExcessIsLeast tries out which of a few tokens can stay so that no window is over its limit.
-func TestExcessIsLeast(t *testing.T) {
+// TestMeasureExcessIsLeast tries out which of a few tokens can stay so that no window is over its
+// limit.
+func TestMeasureExcessIsLeast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const limit = 2
 		places := rapid.SliceOfN(rapid.IntRange(0, 30), 1, 10).Draw(t, "places")

@@ -11,9 +11,10 @@ import (
 	"github.com/weirhq/weir/wire"
 )
 
-// TestOracles has two requests for the one token of a bucket overtake each other: in submit order
-// the first is due the token, in the order in which the oldest server handled them the second.
-func TestOracles(t *testing.T) {
+// TestMeasureOracles has two requests for the one token of a bucket overtake each other: in submit
+// order the first is due the token, in the order in which the oldest server handled them the
+// second.
+func TestMeasureOracles(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	b := bucketOf("b", 1, 1)
 	p.ask(0, 1, b)
@@ -61,9 +62,9 @@ func TestOracles(t *testing.T) {
 	})
 }
 
-// TestOracleOfMembership tells the oldest server by the ID that the client knew: what runs in its
-// place is another one.
-func TestOracleOfMembership(t *testing.T) {
+// TestMeasureOracleOfMembership tells the oldest server by the ID that the client knew: what runs
+// in its place is another one.
+func TestMeasureOracleOfMembership(t *testing.T) {
 	p := newScript(t, scriptScenario(), MeasureOptions{})
 	b := bucketOf("b", 1, 1)
 	p.ask(0, 1, b)
@@ -78,9 +79,9 @@ func TestOracleOfMembership(t *testing.T) {
 	}
 }
 
-// TestOracleReports shows the oracles reports: each once, in arrival order when the oldest server
-// handles it, or a horizon after it was sent.
-func TestOracleReports(t *testing.T) {
+// TestMeasureOracleReports shows the oracles reports: each once, in arrival order when the oldest
+// server handles it, or a horizon after it was sent.
+func TestMeasureOracleReports(t *testing.T) {
 	tracker := ident.Tracker("work", 10_000, 1, 1)
 	guard := wire.Guard{Tracker: tracker, TTL: 10_000, MaxSamples: 1, MinSamples: 1, Threshold: 50}
 	for _, tt := range []struct {

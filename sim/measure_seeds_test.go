@@ -11,8 +11,8 @@ import (
 	"github.com/weirhq/weir/core"
 )
 
-// TestSummarize has three runs of which one, two and three requests of four were decided.
-func TestSummarize(t *testing.T) {
+// TestMeasureSummarize has three runs of which one, two and three requests of four were decided.
+func TestMeasureSummarize(t *testing.T) {
 	var runs []*Measures
 	for decided := range uint64(3) {
 		p := newScript(t, scriptScenario(), MeasureOptions{})
@@ -51,7 +51,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-func TestStudent(t *testing.T) {
+func TestMeasureStudent(t *testing.T) {
 	for _, tt := range []struct {
 		freedom int
 		want    float64
@@ -62,8 +62,8 @@ func TestStudent(t *testing.T) {
 	}
 }
 
-// TestScalars holds names to their form, and to being there once.
-func TestScalars(t *testing.T) {
+// TestMeasureScalars holds names to their form, and to being there once.
+func TestMeasureScalars(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range Scalars() {
 		if seen[s.Name] || s.Doc == "" || strings.Trim(s.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {

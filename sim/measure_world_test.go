@@ -85,9 +85,10 @@ func drawHealthy(t *rapid.T) *Scenario {
 	return s
 }
 
-// TestHealthIsCorrect is what everything else stands on: where nothing goes wrong no decision is
-// false by the arrival-order oracle, and nothing is granted beyond a limit or executed twice.
-func TestHealthIsCorrect(t *testing.T) {
+// TestMeasureHealthIsCorrect is what everything else stands on: where nothing goes wrong no
+// decision is false by the arrival-order oracle, and nothing is granted beyond a limit or executed
+// twice.
+func TestMeasureHealthIsCorrect(t *testing.T) {
 	judged, rejected, duplicates := uint64(0), uint64(0), uint64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawHealthy(t)
