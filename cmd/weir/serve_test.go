@@ -127,7 +127,7 @@ func TestServeDefaults(t *testing.T) {
 	}
 	if cfg.Skew != server.DefaultSkew || cfg.DedupTTLCap != server.DefaultDedupTTLCap || cfg.TTL != server.DefaultTTL ||
 		cfg.Identities != server.DefaultIdentities || cfg.AnswerBytes != server.DefaultAnswerBytes || cfg.MaxLabels != server.DefaultMaxLabels ||
-		cfg.ReceiveBuffer != (server.ReceiveBuffer{Wait: server.DefaultReceiveWait, Rate: server.DefaultReceiveRate}) || cfg.Drain != 0 || len(cfg.Listen) != 1 {
+		cfg.ReceiveBuffer != (server.ReceiveBuffer{Wait: server.DefaultReceiveWait, Rate: server.DefaultReceiveRate}) || cfg.Drain != 0 || len(cfg.Listen) != 1 || cfg.NoSteering {
 		t.Errorf("the defaults are %+v", cfg)
 	}
 }
@@ -164,6 +164,16 @@ func serveCommand(t *testing.T, flags ...string) *serveCmd {
 }
 
 // A time of 0 is not what the default is asked for by.
+func TestSteeringFlag(t *testing.T) {
+	for text, off := range map[string]bool{"on": false, "off": true} {
+		std, _, _ := testIO("", nil)
+		cfg, err := serveCommand(t, "--tenants=tenants.yaml", "--steering="+text).config(std)
+		if err != nil || cfg.NoSteering != off {
+			t.Errorf("--steering=%s: off is %v, %v", text, cfg.NoSteering, err)
+		}
+	}
+}
+
 func TestServeZeroTimes(t *testing.T) {
 	for _, flag := range []string{"--skew=0s", "--dedup-ttl-cap=0s", "--ttl=0s", "--skew=-1s"} {
 		std, _, _ := testIO("", nil)
