@@ -7,10 +7,18 @@ import (
 	"github.com/weirhq/weir/core"
 )
 
+// reporter is what of testing.TB and of rapid.T is needed.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Fatal(args ...any)
+}
+
 // conservation holds a run to what must be so in every one: time does not go back, what is begun
 // ends exactly once, and every copy of a datagram is exactly in one place.
 type conservation struct {
-	t       testing.TB
+	t       reporter
 	s       *Scenario
 	at      time.Duration
 	began   bool
@@ -45,7 +53,7 @@ func (c *conservation) Record(r *Record) {
 			c.t.Errorf("%v: a second end of request %d, or one of none", r.At, r.Request)
 		}
 		delete(c.open, r.Request)
-		if limit := c.horizon(); r.Completion.Elapsed > limit || r.Completion.Outcome == core.TimedOut != (r.Completion.Elapsed == limit) {
+		if limit := c.horizon(); r.Completion.Elapsed > limit || r.Completion.Outcome == core.TimedOut && r.Completion.Elapsed != limit {
 			c.t.Errorf("%v: request %d ends %v after %v", r.At, r.Request, r.Completion.Outcome, r.Completion.Elapsed)
 		}
 	case RecordWork:

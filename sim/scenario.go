@@ -72,8 +72,8 @@ type Server struct {
 	Workers int
 	Queue   int  // datagrams that a receive queue holds; 0 is 1024
 	Service Dist // how long a worker takes for one datagram
-	// Steering: a worker whose queue is longer than twice the mean of all and 8 answers "change the
-	// port".
+	// Steering: a worker whose queue is longer than 8, and at least twice as long as the mean of all,
+	// answers "change the port".
 	Steering bool
 	Skew     time.Duration // its wall clock minus the true one
 

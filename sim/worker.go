@@ -116,7 +116,8 @@ func (w *World) resume(s *server) {
 	}
 }
 
-// crowded tells whether a worker's queue is much longer than those of its server are on average.
+// crowded tells whether a worker's queue is much longer than those of its server are on average:
+// of two workers, it has all that waits.
 func (s *server) crowded(k *worker) bool {
-	return k.queue.n > 8 && k.queue.n*len(s.workers) > 2*s.waiting
+	return k.queue.n > 8 && k.queue.n*len(s.workers) >= 2*s.waiting && len(s.workers) > 1
 }
