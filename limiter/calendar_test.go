@@ -117,6 +117,18 @@ func TestCalendarSpansItsWidth(t *testing.T) {
 	}
 }
 
+// TestCalendarRound: a record one round of the ring ahead of a new first one does not share its slot.
+func TestCalendarRound(t *testing.T) {
+	const now = 1_800_000_000_000
+	var d diary
+	d.fit(50)
+	d.add(now+calendarSlots, now)
+	d.add(now, now)
+	if time, ok := d.take(math.MaxUint64, now, 1); !ok || time != now {
+		t.Errorf("the first to come out is %d %t, want %d", time, ok, uint64(now))
+	}
+}
+
 // TestCalendarAfterJumps counts what a jump of the clock costs: records are looked at once more, and
 // not once for every round of the ring that the jump was long.
 func TestCalendarAfterJumps(t *testing.T) {
