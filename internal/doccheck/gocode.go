@@ -25,6 +25,7 @@ var fragmentImports = map[string]string{
 	"policy":    "github.com/weirhq/weir/policy",
 	"server":    "github.com/weirhq/weir/server",
 	"session":   "github.com/weirhq/weir/session",
+	"sim":       "github.com/weirhq/weir/sim",
 	"wire":      "github.com/weirhq/weir/wire",
 	"context":   "context",
 	"errors":    "errors",
