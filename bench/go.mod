@@ -1,0 +1,13 @@
+module github.com/weirhq/weir/bench
+
+go 1.26.0
+
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/weirhq/weir v0.0.0
+	golang.org/x/sys v0.50.0
+)
+
+require golang.org/x/crypto v0.59.0 // indirect
+
+replace github.com/weirhq/weir => ..

@@ -1,0 +1,61 @@
+// Bench measures the server as its users meet it: as a process, over sockets, beside others. Each
+// measurement is a command, and compares within one run on one machine, as times by themselves say
+// nothing of another.
+//
+//	cd bench && go run . neighbor          # does an attack slow other tenants down?
+//	cd bench && go run . neighbor --quick  # the same in half a minute
+//
+// With --json it prints all it found as JSON. The exit code is 1 when a figure is beyond its gate,
+// and 2 when it could not be measured.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// errGate says that a measurement was made and a figure is beyond its gate.
+var errGate = errors.New("beyond the gate")
+
+// commands are the measurements. Those without a description are children of others.
+var commands = []struct {
+	name, about string
+	run         func(ctx context.Context, args []string) error
+}{
+	{"neighbor", "a tenant's latencies alone, and while another attacks", neighbor},
+	{attackCommand, "", attack},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	name, args := "", []string(nil)
+	if len(os.Args) > 1 {
+		name, args = os.Args[1], os.Args[2:]
+	}
+	for _, c := range commands {
+		if c.name != name {
+			continue
+		}
+		switch err := c.run(ctx, args); {
+		case errors.Is(err, errGate):
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(2)
+		}
+		return
+	}
+	fmt.Fprintln(os.Stderr, "bench: give one of these commands, and --help for its flags:")
+	for _, c := range commands {
+		if c.about != "" {
+			fmt.Fprintf(os.Stderr, "  %-10s %s\n", c.name, c.about)
+		}
+	}
+	os.Exit(2)
+}

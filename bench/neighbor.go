@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// gateNeighbor is the most that an attack may multiply another tenant's p99 by.
+const gateNeighbor = 2.0
+
+// neighborPlan is how the measurement is made.
+type neighborPlan struct {
+	Rate   float64       // of the neighbor, requests a second
+	Flows  int           // of the neighbor
+	Share  float64       // of the server's measured maximum that an attack sends
+	Slice  time.Duration // one measurement, alone or attacked
+	Groups int           // alone, attacked, attacked, alone: two pairs each
+	JSON   bool          `json:"-"`
+	Only   string        `json:",omitempty"`
+}
+
+// parseNeighbor reads the flags.
+func parseNeighbor(args []string) (neighborPlan, error) {
+	var p neighborPlan
+	f := flag.NewFlagSet("neighbor", flag.ContinueOnError)
+	f.Float64Var(&p.Rate, "rate", 2000, "requests a second of the neighbor")
+	f.IntVar(&p.Flows, "flows", 16, "sockets of the neighbor")
+	f.Float64Var(&p.Share, "share", 0.5, "what an attack sends, as a share of the most that the server took of it; 0 for a flood")
+	f.DurationVar(&p.Slice, "slice", 2*time.Second, "length of one measurement")
+	f.IntVar(&p.Groups, "groups", 5, "groups of two pairs")
+	f.StringVar(&p.Only, "attack", "", "only this attack")
+	f.BoolVar(&p.JSON, "json", false, "print JSON")
+	quick := f.Bool("quick", false, "in half a minute")
+	if err := f.Parse(args); err != nil {
+		return p, err
+	}
+	if *quick {
+		p.Slice, p.Groups = 700*time.Millisecond, 1
+	}
+	if p.Rate <= 0 || p.Flows < 1 || p.Share < 0 || p.Slice <= 0 || p.Groups < 1 {
+		return p, fmt.Errorf("the rate, the flows, the slice and the groups are above 0, and the share is not below")
+	}
+	return p, nil
+}
+
+// neighborRun is a measurement under way.
+type neighborRun struct {
+	plan    neighborPlan
+	target  *target
+	load    *load
+	tenants [3]tenant // the neighbor, the attacker, and one with a max_rate
+}
+
+// neighbor measures a tenant's latencies alone, and under each attack of another.
+func neighbor(ctx context.Context, args []string) error {
+	plan, err := parseNeighbor(args)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "weir-bench")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	run := &neighborRun{plan: plan}
+	for i, name := range []string{"neighbor", "attacker", "limited"} {
+		rate := 0
+		if name == "limited" {
+			rate = 1000
+		}
+		if run.tenants[i], err = newTenant(name, uint64(i+1), rate); err != nil {
+			return err
+		}
+	}
+	if run.target, err = startTarget(ctx, dir, run.tenants[:]...); err != nil {
+		return err
+	}
+	defer run.target.end()
+	if run.load, err = newLoad(run.target.addr, run.tenants[0].key, plan.Flows); err != nil {
+		return err
+	}
+	defer run.load.close()
+	report := neighborReport{Machine: machine(), Plan: plan, Gate: gateNeighbor}
+	if _, err := run.load.run(ctx, plan.Rate, plan.Slice); err != nil { // warm
+		return err
+	}
+	for i := range kinds {
+		if plan.Only != "" && plan.Only != kinds[i].name {
+			continue
+		}
+		row, err := run.under(ctx, kinds[i].name, kinds[i].limited)
+		if err != nil {
+			return fmt.Errorf("under %s: %w", kinds[i].name, err)
+		}
+		report.Attacks = append(report.Attacks, row)
+		if !plan.JSON {
+			fmt.Fprintln(os.Stderr, row.line())
+		}
+	}
+	return report.print(os.Stdout)
+}
+
+// under measures one attack.
+func (r *neighborRun) under(ctx context.Context, kind string, limited bool) (neighborRow, error) {
+	row := neighborRow{Attack: kind}
+	var err error
+	if row.Most, err = r.most(ctx, kind, limited); err != nil {
+		return row, err
+	}
+	row.Rate = row.Most * r.plan.Share
+	all := [2]*hdrhistogram.Histogram{newHistogram(), newHistogram()} // alone, attacked
+	for range r.plan.Groups {
+		var p99 [4]float64
+		for i, attacked := range [4]bool{false, true, true, false} {
+			slice, err := r.slice(ctx, &row, kind, limited, attacked)
+			if err != nil {
+				return row, err
+			}
+			p99[i] = float64(slice.at(99))
+			which := 0
+			if attacked {
+				which = 1
+				row.Lost += slice.asked - slice.answered
+			}
+			all[which].Merge(slice.seen)
+			row.Late = max(row.Late, micros(slice.late.ValueAtPercentile(99)))
+		}
+		row.Pairs = append(row.Pairs, p99[1]/p99[0], p99[2]/p99[3])
+	}
+	row.Alone, row.Attacked = quantilesOf(all[0]), quantilesOf(all[1])
+	row.finish()
+	return row, nil
+}
+
+// slice measures once, alone or attacked. The attack begins before and ends after.
+func (r *neighborRun) slice(ctx context.Context, row *neighborRow, kind string, limited, attacked bool) (result, error) {
+	const settle = 300 * time.Millisecond
+	if !attacked {
+		time.Sleep(settle)
+		return r.load.run(ctx, r.plan.Rate, r.plan.Slice)
+	}
+	stop, err := r.attack(kind, limited, row.Rate)
+	if err != nil {
+		return result{}, err
+	}
+	defer stop()
+	time.Sleep(settle)
+	before, err := r.target.figures(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	start := time.Now()
+	slice, err := r.load.run(ctx, r.plan.Rate, r.plan.Slice)
+	took := time.Since(start).Seconds()
+	after, ferr := r.target.figures(ctx)
+	if err == nil {
+		err = ferr
+	}
+	got := after.since(before)
+	row.Took, row.Cores = got.datagrams/took-r.plan.Rate, got.cpu/took
+	row.Dropped += got.lost
+	return slice, err
+}
+
+// most measures how many datagrams of an attack the server takes in a second, when it is sent as many
+// as can be.
+func (r *neighborRun) most(ctx context.Context, kind string, limited bool) (float64, error) {
+	stop, err := r.attack(kind, limited, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	time.Sleep(200 * time.Millisecond)
+	before, err := r.target.figures(ctx)
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	time.Sleep(max(r.plan.Slice, time.Second))
+	after, err := r.target.figures(ctx)
+	return after.since(before).datagrams / time.Since(start).Seconds(), err
+}
+
+// attack starts a child that attacks until it is stopped.
+func (r *neighborRun) attack(kind string, limited bool, rate float64) (stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	child, err := r.target.family.Talk(os.Stderr, self, attackCommand)
+	if err != nil {
+		return nil, err
+	}
+	attacker := r.tenants[1]
+	if limited {
+		attacker = r.tenants[2]
+	}
+	text, err := json.Marshal(job{r.target.addr.String(), attacker.key.Encode(), kind, rate})
+	if err == nil {
+		_, err = fmt.Fprintf(child, "%s\n", text)
+	}
+	line := ""
+	if err == nil {
+		line, err = bufio.NewReader(child).ReadString('\n')
+	}
+	if err == nil && strings.TrimSpace(line) != "ready" {
+		err = fmt.Errorf("the attacker says %q", line)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(child, "go")
+	}
+	if err != nil {
+		child.End()
+		return nil, fmt.Errorf("starting the attacker: %w", err)
+	}
+	return child.End, nil
+}

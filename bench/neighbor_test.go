@@ -1,0 +1,97 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/wire"
+)
+
+// The median of the pairs decides, of the attack for which it is worst; a run within the gate is none
+// beyond it.
+func TestGate(t *testing.T) {
+	for _, c := range []struct {
+		pairs  [][]float64
+		ratio  float64
+		beyond bool
+	}{
+		{[][]float64{{1, 9, 1.5}}, 1.5, false},
+		{[][]float64{{1, 1, 3, 3}}, 2, false},
+		{[][]float64{{1, 1}, {2.5, 0.1, 2.1}, {1.2}}, 2.1, true},
+	} {
+		for _, asJSON := range []bool{false, true} {
+			r := neighborReport{Gate: gateNeighbor, Plan: neighborPlan{JSON: asJSON}}
+			for _, pairs := range c.pairs {
+				row := neighborRow{Attack: "x", Pairs: pairs}
+				row.finish()
+				r.Attacks = append(r.Attacks, row)
+			}
+			var out strings.Builder
+			err := r.print(&out)
+			if errors.Is(err, errGate) != c.beyond || r.Ratios["neighbor"] != c.ratio {
+				t.Errorf("%v: %v, %v; want %v", c.pairs, r.Ratios, err, c.ratio)
+			}
+			var back struct{ Ratios map[string]float64 }
+			if asJSON && (json.Unmarshal([]byte(out.String()), &back) != nil || back.Ratios["neighbor"] != c.ratio) {
+				t.Errorf("%v: printed %s", c.pairs, out.String())
+			}
+		}
+	}
+}
+
+// Every attack's datagrams fit, each under an identity of its own, and the largest leave no room for
+// another block.
+func TestAttacksAreBuilt(t *testing.T) {
+	tenant, err := newTenant("attacker", 7, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	credential, err := wire.NewCredential(tenant.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealer, err := wire.NewSealer(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &attacker{credential: credential, sealer: sealer, resources: make([]wire.Resource, mostResources)}
+	seen := map[wire.UniqueID]bool{}
+	for _, k := range kinds {
+		for range 3 {
+			a.buf = nil
+			b, err := k.make(a)
+			if err != nil {
+				t.Fatalf("%s: %v", k.name, err)
+			}
+			var e wire.Envelope
+			if err := wire.ParseEnvelope(b, &e); err != nil || seen[e.Header.UniqueID] {
+				t.Fatalf("%s: %v, or an identity once more", k.name, err)
+			}
+			seen[e.Header.UniqueID] = true
+			_, err = credential.Open(&e, new(wire.Scratch))
+			if forged := k.name == "junk"; forged != errors.Is(err, wire.ErrAuth) {
+				t.Errorf("%s: opens with %v", k.name, err)
+			}
+			const block = 28
+			if full := k.name == "largest" || k.name == "buckets"; full && len(b)+block <= wire.MaxDatagram {
+				t.Errorf("%s: there is room for another block in %d bytes", k.name, len(b))
+			}
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, args := range [][]string{{"-rate", "0"}, {"-flows", "0"}, {"-slice", "0s"}, {"-groups", "0"}, {"-share", "-1"}, {"-what"}} {
+		if _, err := parseNeighbor(args); err == nil {
+			t.Errorf("%v is taken", args)
+		}
+	}
+	p, err := parseNeighbor([]string{"-quick", "-json"})
+	if err != nil || p.Slice >= time.Second || p.Groups != 1 || !p.JSON {
+		t.Errorf("quick: %+v, %v", p, err)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// leastPriority does nothing here.
+func leastPriority() {}

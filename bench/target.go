@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/internal/children"
+)
+
+// tenant is one of a target's.
+type tenant struct {
+	name    string
+	key     apikey.Key
+	maxRate int // 0: any
+}
+
+// newTenant makes a tenant with a key of its own at default quotas.
+func newTenant(name string, id uint64, maxRate int) (tenant, error) {
+	key, err := apikey.New(apikey.AuthAES, id, apikey.DefaultQuotas(), rand.Reader)
+	return tenant{name, key, maxRate}, err
+}
+
+// target is a server under test, built from the tree around this module and run as a process.
+type target struct {
+	family *children.Family
+	addr   netip.AddrPort
+	admin  string
+	lost   chan error
+}
+
+// startTarget builds the command and starts a server with some tenants, on loopback.
+func startTarget(ctx context.Context, dir string, tenants ...tenant) (*target, error) {
+	binary := filepath.Join(dir, "weir")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/weir")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the server: %w\n%s", err, out)
+	}
+	var file strings.Builder
+	fmt.Fprintln(&file, "tenants:")
+	for _, t := range tenants {
+		fmt.Fprintf(&file, "  - {name: %s, key: %s", t.name, t.key.Encode())
+		if t.maxRate > 0 {
+			fmt.Fprintf(&file, ", max_rate: %d", t.maxRate)
+		}
+		fmt.Fprintln(&file, "}")
+	}
+	path := filepath.Join(dir, "tenants.yaml")
+	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
+		return nil, err
+	}
+	t := &target{lost: make(chan error, 1)}
+	t.family = children.New(binary, func(err error) { t.lost <- err })
+	child, err := t.family.Start("server", "serve", "--exit-with-stdin", "--tenants", path,
+		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	if err == nil {
+		err = t.await(ctx, child)
+	}
+	if err != nil {
+		t.family.End()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *target) await(ctx context.Context, child *children.Child) error {
+	attributes, err := child.Serving(ctx)
+	if err != nil {
+		return err
+	}
+	t.admin = attributes["admin"]
+	t.addr, err = netip.ParseAddrPort(strings.Trim(attributes["listen"], "[]"))
+	return err
+}
+
+func (t *target) end() { t.family.End() }
+
+// figures are what a target has counted since it started.
+type figures struct {
+	datagrams float64 // read
+	lost      float64 // that the kernel dropped
+	cpu       float64 // seconds
+}
+
+func (f figures) since(before figures) figures {
+	return figures{f.datagrams - before.datagrams, f.lost - before.lost, f.cpu - before.cpu}
+}
+
+// figures asks the target for its metrics.
+func (t *target) figures(ctx context.Context) (figures, error) {
+	var f figures
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.admin+"/metrics", http.NoBody)
+	if err != nil {
+		return f, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return f, fmt.Errorf("asking the server for its metrics: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if at := strings.LastIndexByte(lines.Text(), ' '); at > 0 {
+			value = lines.Text()[at+1:]
+		}
+		name, _, _ = strings.Cut(name, "{")
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "weir_worker_datagrams_total":
+			f.datagrams += v
+		case "weir_kernel_drops_total":
+			f.lost += v
+		case "process_cpu_seconds_total":
+			f.cpu = v
+		}
+	}
+	return f, nil
+}
