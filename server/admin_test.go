@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,6 +97,47 @@ func TestAdminOnlyReads(t *testing.T) {
 			t.Errorf("%s: %d", method, w.Code)
 		}
 	}
+}
+
+// So many scrapes are made at once, and no more: each costs memory.
+func TestScrapesAtOnce(t *testing.T) {
+	begun, let := make(chan struct{}), make(chan struct{})
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectorFunc(func(emitter) {
+		begun <- struct{}{}
+		<-let
+	}))
+	handler := newAdmin(func() bool { return true }, r, slog.New(slog.DiscardHandler)).Handler
+	scrape := func() int {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+		req.Host = "localhost"
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		return w.Code
+	}
+	var scrapes sync.WaitGroup
+	for range adminMaxScrapes {
+		scrapes.Go(func() {
+			if code := scrape(); code != http.StatusOK {
+				t.Errorf("a scrape: %d", code)
+			}
+		})
+	}
+	for range adminMaxScrapes {
+		<-begun
+	}
+	more := make(chan int, 1)
+	go func() { more <- scrape() }()
+	select {
+	case code := <-more:
+		if code != http.StatusServiceUnavailable {
+			t.Errorf("one scrape too many: %d", code)
+		}
+	case <-begun:
+		t.Error("one scrape too many is made")
+	}
+	close(let)
+	scrapes.Wait()
 }
 
 func TestAdminHasTimeouts(t *testing.T) {

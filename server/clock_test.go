@@ -3,6 +3,9 @@ package server
 import (
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/wire"
 )
 
 func TestStartBeforeTheBuild(t *testing.T) {
@@ -36,5 +39,71 @@ func TestSystemClock(t *testing.T) {
 	}
 	if d := time.Since(time.UnixMilli(int64(last.Wall))); d < 0 || d > patience {
 		t.Errorf("the wall clock is %v off", d)
+	}
+}
+
+// Windows are counted by the monotonic clock, whatever happens to the wall clock. Where it
+// jumps ahead and back, clients with it, all are answered. Where it is set back they are if
+// it is by no more than the skew; else they look as old as what is forgotten, and are
+// dropped (floor), until the time has come again that was before.
+func TestWallClockSteps(t *testing.T) {
+	const second = 1000 // ms
+	key := newKey(t, apikey.AuthAES, 7)
+	clock := newFakeClock()
+	step := func(ms int64) {
+		clock.mu.Lock()
+		defer clock.mu.Unlock()
+		clock.now.Wall = uint64(int64(clock.now.Wall) + ms)
+	}
+	w := newWorker(t, clock, workerRules(), Tenant{Keys: []apikey.Key{key}})
+	c := newClient(t, key)
+	bucket := func() *wire.Request {
+		r := checkout(1)
+		r.Guards = nil
+		r.Resources[0].Window, r.Resources[0].Rate = 60*second, 1000
+		return r
+	}
+	asked := 0
+	ask := func() (rate uint32, ok bool) {
+		c.next()
+		c.header.Timestamp = clock.Now().Wall
+		b := w.ask(c.request(bucket()))
+		if b == nil {
+			return 0, false
+		}
+		asked++
+		r := c.open(b, wire.Layout2)
+		return r.view.Resource(0).Rate, true
+	}
+	for range 4 { // for longer than anything is remembered
+		clock.advance(5 * time.Second)
+		if _, ok := ask(); !ok {
+			t.Fatalf("no answer; dropped: %s", drops(w))
+		}
+	}
+	captured := c.request(bucket())
+	for _, jump := range []int64{-5 * second, 5 * second, 3600 * second, -3600 * second} {
+		step(jump)
+		clock.advance(100 * time.Millisecond) // more than a dedup TTL
+		if rate, ok := ask(); !ok || rate != uint32(asked) {
+			t.Errorf("set by %d ms: answered: %v, rate %d of %d; dropped: %s", jump, ok, rate, asked, drops(w))
+		}
+	}
+	w.ask(captured)
+	if rate, ok := ask(); !ok || rate != uint32(asked) {
+		t.Errorf("what was captured is executed again: rate %d of %d", rate, asked)
+	}
+	clock.advance(10 * time.Second)
+	if _, ok := ask(); !ok {
+		t.Errorf("no answer before the clock is set back; dropped: %s", drops(w))
+	}
+	before := dropCounts(w)["floor"]
+	step(-10 * second)
+	if _, ok := ask(); ok || dropCounts(w)["floor"] != before+1 {
+		t.Errorf("set back by more than the skew: answered: %v; dropped: %s", ok, drops(w))
+	}
+	clock.advance(10 * time.Second)
+	if rate, ok := ask(); !ok || rate != uint32(asked) {
+		t.Errorf("when the time has come again: answered: %v, rate %d of %d; dropped: %s", ok, rate, asked, drops(w))
 	}
 }

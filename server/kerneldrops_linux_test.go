@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/internal/udp"
 )
 
 // What finds no room in the receive buffer while no worker reads is dropped by the
@@ -56,6 +57,9 @@ func TestKernelDropsAreShown(t *testing.T) {
 	dropped, read := shown("kernel_drops_total", worker), shown("worker_datagrams_total", worker)
 	if dropped < sent/2 || dropped+read != sent+1 {
 		t.Errorf("of %d datagrams %d were read and %d dropped by the system", sent+1, read, dropped)
+	}
+	if n := shown("receive_buffer_bytes", worker); n != udp.ReadBufferFor(leastHeld) {
+		t.Errorf("a receive buffer of %d bytes is shown, want %d", n, udp.ReadBufferFor(leastHeld))
 	}
 	if n := shown("dropped_datagrams_total", `reason="envelope",tenant=""`); n != read-1 {
 		t.Errorf("%d of %d are dropped as envelope", n, read)

@@ -136,6 +136,15 @@ func TestReceiveBufferHoldsABurst(t *testing.T) {
 	}
 }
 
+// However little is asked for, each worker has room for two batches.
+func TestLeastReceiveBuffer(t *testing.T) {
+	s := &Server{settings: &settings{Config: Config{ReceiveBuffer: ReceiveBuffer{time.Millisecond, 1}, Workers: 3}}}
+	s.settings.fill()
+	if got, want := s.socketOptions().ReadBuffer, 3*udp.ReadBufferFor(leastHeld); got != want {
+		t.Errorf("3 workers have %d bytes, want %d", got, want)
+	}
+}
+
 // stingyStack gives sockets receive buffers of another size than they ask for.
 type stingyStack struct {
 	udp.Stack

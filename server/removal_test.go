@@ -96,6 +96,32 @@ func TestGoneForAMoment(t *testing.T) {
 	}
 }
 
+// What was executed before a tenant went is kept in mind for as long as a copy of it could
+// be fresh, over other reloads too; so what is stamped after it, and before the tenant
+// comes back, is served.
+func TestGoneOverReloads(t *testing.T) {
+	r := newRemoval(t)
+	captured := r.c.request(checkout(1))
+	stamp := r.c.header.Timestamp
+	if r.w.ask(captured) == nil {
+		t.Fatal("no answer")
+	}
+	r.set(nil)
+	for range 3 {
+		r.clock.advance(time.Second)
+		r.set(nil)
+	}
+	r.set(r.tenant)
+	if r.w.ask(captured) != nil {
+		t.Error("a datagram was executed twice")
+	}
+	r.c.next()
+	r.c.header.Timestamp = stamp + 1000
+	if r.w.ask(r.c.request(checkout(1))) == nil {
+		t.Errorf("what came while the tenant was gone is refused; dropped %s", drops(r.w))
+	}
+}
+
 // What is forgotten of tenants that went is not executed again if the clock goes back.
 func TestGoneAndTheClockGoesBack(t *testing.T) {
 	r := newRemoval(t)

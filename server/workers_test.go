@@ -22,6 +22,9 @@ func TestWorkersShareState(t *testing.T) {
 	}
 	key := newKey(t, apikey.AuthAES, 7)
 	s := start(t, Config{Tenants: []Tenant{{Keys: []apikey.Key{key}}}, Workers: 3})
+	if !strings.Contains(s.log.String(), " workers=3 ") {
+		t.Errorf("the log does not tell how many workers there are:\n%s", s.log)
+	}
 	if addrs := s.Addrs(); len(addrs) != 1 || len(s.listeners[0].workers) != 3 {
 		t.Fatalf("%d workers at %v", len(s.listeners[0].workers), addrs)
 	}
