@@ -58,6 +58,8 @@ func TestSeedTraces(t *testing.T) {
 		// In the second round the default prefers nobody.
 		{"default", lost, ms(23), []string{"replay 1 round 1 to A", "replay 1 round 1 to B", "decide 1 granted by B in round 1 after 23ms"}},
 		{"strict-oldest", lost, ms(23), []string{"replay 1 round 1 to A", "complete-deliver 1 to A", "decide 1 granted by B in round 1 after 40ms"}},
+		// An answer that comes as round 0 ends is one of round 1, which then sends nothing.
+		{"default", lost, ms(20), []string{"complete-deliver 1 to A", "decide 1 granted by B in round 1 after 20ms"}},
 		// Nobody answers.
 		{"default", lost, lost, []string{"replay 1 round 1 to A", "replay 1 round 1 to B", "abandon 1 after 60ms: 2 servers asked"}},
 	} {
