@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weirhq/weir/policy"
@@ -108,6 +111,14 @@ func (t *Trace) Check() error {
 	if _, err := t.Policy.Policy(); err != nil {
 		return err
 	}
+	for i, s := range t.Servers {
+		if _, err := strconv.ParseUint(s.ID, 10, 64); err != nil {
+			return fmt.Errorf("server %q: %q is no server ID in decimal", s.Name, s.ID)
+		}
+		if s.Name == "" || t.Server(s.Name) != &t.Servers[i] || s.Addresses < 0 || s.Addresses > 2 {
+			return fmt.Errorf("server %q: it is there twice, has no name, or neither one address nor two", s.Name)
+		}
+	}
 	var last int64
 	known := map[string]bool{}
 	for i := range t.Events {
@@ -161,17 +172,30 @@ func (t *Trace) checkEvent(e *Event, known map[string]bool) error {
 	case e.Members != nil:
 		return t.checkServers(e.Members.Servers)
 	case e.DNS != nil:
-		for _, r := range e.DNS.Records {
-			if err := t.checkServers([]string{r.At}); err != nil {
-				return err
-			}
-		}
+		return t.checkZone(e.DNS)
 	case e.Send != nil:
 		return errors.Join(end(e.Send.Request+e.Send.Report), t.checkServers([]string{e.Send.To}))
 	case e.Decide != nil:
 		return errors.Join(end(e.Decide.Request), t.checkOptional(e.Decide.By))
 	case e.Fail != nil:
 		return end(e.Fail.Request)
+	}
+	return nil
+}
+
+func (t *Trace) checkZone(z *Zone) error {
+	if z.TTL < 0 || z.TTL > math.MaxInt32 {
+		return fmt.Errorf("a TTL of %d s", z.TTL)
+	}
+	for _, r := range z.Records {
+		if err := t.checkServers([]string{r.At}); err != nil {
+			return err
+		}
+		for _, text := range r.Addresses {
+			if _, err := netip.ParseAddr(text); err != nil {
+				return fmt.Errorf("target %q: %w", r.Label, err)
+			}
+		}
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func keyCases() []testCase {
 	}))
 	add("cut", "A key that was cut short is none.", true, edit(func(k string) string { head, _ := last(k); return head }))
 	add("blank-behind", "Nothing stands around a key, blanks included.", true, edit(func(k string) string { return k + " " }))
-	add("empty", "Nothing is no key.", true, edit(func(string) string { return "" }))
+	add("nothing-in-it", "A prefix alone is no key.", true, edit(func(k string) string { return k[:strings.LastIndexByte(k, '1')+1] }))
 	add("other-prefix", "The prefix names the mode, and is part of the checksum.", true, edit(func(k string) string {
 		return "rl-ookie" + k[strings.LastIndexByte(k, '1'):]
 	}))
