@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -99,7 +100,7 @@ func TestNoTimeAtAll(t *testing.T) {
 	s.Clients[0].MaxInFlight = 1
 	s.Clients[0].Arrivals.Size = 2
 	s.Links = []Link{{From: "*", To: "*", Delay: Constant(us(1250))}}
-	refused := play(t, s, 1).count(RecordSubmit, func(r *Record) bool { return r.Err == core.ErrTooManyInFlight })
+	refused := play(t, s, 1).count(RecordSubmit, func(r *Record) bool { return errors.Is(r.Err, core.ErrTooManyInFlight) })
 	if refused < 900 || refused > 1000 {
 		t.Errorf("%d were refused; somebody tries each millisecond", refused)
 	}

@@ -179,15 +179,15 @@ func (w *World) post(c *client, d *datagram) {
 	}
 	s := c.sockets[len(c.sockets)-1]
 	d.client, d.server, d.kind, d.port = int32(c.index), int32(w.serverAt(send.To)), send.Kind, s.port
-	ordinal, class := uint64(0), uint64(1)
+	var ordinal, class uint64
 	if p := c.pending[send.Ref.Request]; p != nil {
-		d.request, ordinal, class = p.number, p.ordinal, 0
+		d.request, ordinal = p.number, p.ordinal
 		if send.Kind == core.SendFirst || send.Kind == core.SendReplay {
 			p.sentFrom(s)
 		}
 	} else {
 		c.reported++
-		ordinal = c.reported
+		ordinal, class = c.reported, 1
 	}
 	d.luck = thing(uint64(c.index), class, ordinal, uint64(send.Kind), uint64(send.Ref.Round), uint64(send.Server))
 	w.counts.Sent[send.Kind]++

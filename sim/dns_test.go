@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -147,7 +148,7 @@ func TestNoServers(t *testing.T) {
 		s.Clients[0].Arrivals = Arrivals{Kind: ArriveClosed, Size: 2}
 	})
 	got := play(t, s, 1)
-	if n := got.count(RecordSubmit, func(r *Record) bool { return r.Err == core.ErrNoServers }); n != 2*3000 {
+	if n := got.count(RecordSubmit, func(r *Record) bool { return errors.Is(r.Err, core.ErrNoServers) }); n != 2*3000 {
 		t.Errorf("%d were refused, not one in each millisecond for both", n)
 	}
 }

@@ -106,7 +106,8 @@ func (w *World) planArrival(d *datagram, at time.Duration) {
 // twin returns another copy of a datagram.
 func (w *World) twin(d *datagram) *datagram {
 	t := w.pool.get()
-	payload := append(t.payload[:0], d.payload...)
+	t.payload = append(t.payload[:0], d.payload...)
+	payload := t.payload
 	*t = *d
 	t.payload, t.copy = payload, 1
 	return t
