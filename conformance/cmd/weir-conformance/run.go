@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -40,8 +41,12 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (conforms bool
 	if err != nil {
 		return false, fmt.Errorf("--run: %w", err)
 	}
-	if len(f.Command) > 0 && f.Command[0] == "--" {
+	switch {
+	case len(f.Command) == 0:
+	case f.Command[0] == "--":
 		f.Command = f.Command[1:]
+	case strings.HasPrefix(f.Command[0], "-"):
+		return false, fmt.Errorf("unknown flag %s", f.Command[0])
 	}
 	switch {
 	case f.List:
