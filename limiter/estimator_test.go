@@ -37,6 +37,10 @@ func TestEstimatorsOfEverySize(t *testing.T) {
 		compare := func(now int64) {
 			t.Helper()
 			plain.expire(now)
+			// The estimator of the last time first: what it remembers must be of now.
+			if got, want := tr.estimateOf(key, now), statisticOf(tr.estimator, plain.latencies); got != want {
+				t.Fatalf("%d samples of at most %d: %v is %d, want %d", len(plain.latencies), size, tr.estimator, got, want)
+			}
 			for e := range estimators {
 				tr.estimator = e // as a reload does
 				if got, want := tr.estimateOf(key, now), statisticOf(e, plain.latencies); got != want {

@@ -34,10 +34,17 @@ func TestPacerTrip(t *testing.T) {
 	if p.latency != 150 || p.until != now+150*nsPerMs {
 		t.Errorf("latency %d, until %d", p.latency, p.until)
 	}
+	if p.turn != now+1 {
+		t.Errorf("long after a grant the next turn is %d ns after the trip", p.turn-now)
+	}
+	p.spend(now - 10*nsPerMs)
 	p.state, p.rate = pacing, 77_000
 	p.trip(now, 150)
 	if p.rate != 77_000 {
 		t.Errorf("a second trip forgets the rate that was: %d", p.rate)
+	}
+	if p.turn != now-10*nsPerMs+p.probe {
+		t.Errorf("10 ms after a grant the next turn is %d ns after the trip", p.turn-now)
 	}
 }
 

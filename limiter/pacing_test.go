@@ -230,6 +230,22 @@ func TestPacedRequestSpendsAsAWhole(t *testing.T) {
 	}
 }
 
+// TestGuardTwiceIsOneGuard: two blocks of one guard count and spend as one.
+func TestGuardTwiceIsOneGuard(t *testing.T) {
+	var states []string
+	for _, blocks := range []int{1, 2} {
+		r, w := tripped(t)
+		r.pass(150 * nsPerMs)
+		if v := r.send(r.header(), wire.Request{Guards: slices.Repeat([]wire.Guard{w.below(100)}, blocks)}); v != Granted {
+			t.Fatal(v)
+		}
+		states = append(states, r.state())
+	}
+	if states[0] != states[1] {
+		t.Errorf("with a guard once\n%s\nand twice\n%s", states[0], states[1])
+	}
+}
+
 // TestPacersApart: another threshold is not paced with the one that tripped, one of 0 never passes, and
 // beyond eight thresholds a guard sheds plainly.
 func TestPacersApart(t *testing.T) {

@@ -44,7 +44,7 @@ func TestBucketQuota(t *testing.T) {
 			t.Errorf("%s: %v, deficits %v, rates %v; want %v, %v, %v", s.name, v, r.ans.Deficits, r.ans.Rates, s.want, s.deficits, s.rates)
 		}
 	}
-	if s := r.e.Stats(); s.Buckets != 3 || s.RefusedBlocks == 0 {
+	if s := r.e.Stats(); s.Buckets != 3 || s.RefusedBlocks != 6 {
 		t.Errorf("%d buckets, %d blocks refused", s.Buckets, s.RefusedBlocks)
 	}
 	// Room comes back at the very instant at which a bucket is empty.

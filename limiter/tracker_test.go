@@ -222,6 +222,11 @@ func TestTrackerRules(t *testing.T) {
 	if v := r.send(r.header(), wire.Request{Guards: []wire.Guard{w.below(0)}}); v != Rejected {
 		t.Errorf("a threshold of 0: %v, want it rejected", v)
 	}
+	for _, unseen := range []watch{{"service", 0, 100, 3}, {"service", 1000, 0, 3}} {
+		if v := r.report(unseen.took(5)); v != Observed || r.e.Stats().Trackers != 0 || r.e.Stats().DroppedBlocks != 0 {
+			t.Errorf("%+v: samples that nobody can see make a tracker, or count as dropped", unseen)
+		}
+	}
 	r.report(w.took(30), w.took(10))
 	if got := r.guard(w.below(5)); got != 0 {
 		t.Errorf("with too few samples the estimate is %d, want 0", got)
