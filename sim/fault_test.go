@@ -125,6 +125,27 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestPauseMidway: what is in the middle of its service goes on where it was, also if two pauses
+// overlap.
+func TestPauseMidway(t *testing.T) {
+	s := small(func(s *Scenario) {
+		s.Clients[0].Arrivals = Arrivals{Kind: ArriveTrace, Times: []time.Duration{ms(100), ms(200)}}
+		s.Servers = s.Servers[:1]
+		s.Servers[0].Service = Constant(ms(10))
+		s.Faults = []Fault{
+			{Kind: FaultPause, At: ms(104), For: ms(5), Server: "A"},
+			{Kind: FaultPause, At: ms(107), For: ms(5), Server: "A"},
+			{Kind: FaultPause, At: ms(204), For: ms(1), Server: "A"},
+			{Kind: FaultKill, At: ms(207), For: ms(1), Server: "A"},
+			{Kind: FaultPartition, At: ms(208), From: "*", To: "A"},
+		}
+	})
+	got := play(t, s, 1).of(RecordServe)
+	if len(got) != 1 || got[0].At != ms(119) {
+		t.Errorf("served %d, the first at %v", len(got), got[0].At)
+	}
+}
+
 // TestPauseForGood: a run ends although datagrams wait for ever, and they die with their server.
 func TestPauseForGood(t *testing.T) {
 	s := small(func(s *Scenario) {
