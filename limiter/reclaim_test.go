@@ -120,6 +120,14 @@ func TestShrink(t *testing.T) {
 	if r.ask(take("a", 1000, 1000, 0)); r.ans.Rates[0] != 10 {
 		t.Errorf("%d tokens are live, want 10", r.ans.Rates[0])
 	}
+	for range 30 {
+		r.pass(400 * nsPerMs)
+		r.ask(take("a", 1000, 1000, 1))
+		r.report(w.took(1))
+	}
+	if s := r.e.Stats(); s.Groups > 8 || s.Samples > 8 {
+		t.Errorf("3 live consumptions hold %d groups, 3 samples %d", s.Groups, s.Samples)
+	}
 	for range 11 {
 		r.pass(200 * nsPerMs)
 		r.ask()
