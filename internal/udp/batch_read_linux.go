@@ -25,10 +25,14 @@ type batchReader struct {
 	mu    sync.Mutex // the socket takes one read at a time anyway
 	batch *batch
 	n     int // how many to read, then how many were
+	now   bool // do not wait for one
 	err   error
 }
 
-func (r *batchReader) read(ds []Datagram) (int, error) {
+func (r *batchReader) read(ds []Datagram) (int, error)  { return r.take(ds, false) }
+func (r *batchReader) ready(ds []Datagram) (int, error) { return r.take(ds, true) }
+
+func (r *batchReader) take(ds []Datagram, now bool) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	space := min(len(ds), batchSize)
@@ -41,7 +45,7 @@ func (r *batchReader) read(ds []Datagram) (int, error) {
 			h.SetControllen(controlSpace)
 		}
 	}
-	r.n = space
+	r.n, r.now = space, now
 	err := r.raw.Read(r.try)
 	r.batch.forget(space)
 	if err == nil {
@@ -61,7 +65,10 @@ func (r *batchReader) read(ds []Datagram) (int, error) {
 func (r *batchReader) attempt(fd uintptr) bool {
 	n, err := r.batch.call(unix.SYS_RECVMMSG, fd, r.n)
 	if errors.Is(err, unix.EAGAIN) {
-		return false
+		if !r.now {
+			return false
+		}
+		n, err = 0, nil
 	}
 	r.n, r.err = n, err
 	return true

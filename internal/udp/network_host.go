@@ -185,6 +185,15 @@ func (c *networkConn) take(ds []Datagram) int {
 	return n
 }
 
+func (c *networkConn) ReadReady(ds []Datagram) (int, error) {
+	c.host.net.mu.Lock()
+	defer c.host.net.mu.Unlock()
+	if c.closed {
+		return 0, fmt.Errorf("udp: read %v: %w", c.local, net.ErrClosed)
+	}
+	return c.take(ds), nil
+}
+
 func (c *networkConn) ReadAhead(ds []Datagram) int {
 	c.host.net.mu.Lock()
 	defer c.host.net.mu.Unlock()

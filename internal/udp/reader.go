@@ -34,6 +34,9 @@ func (r *reader) read(ds []Datagram) (int, error) {
 	return 1, nil
 }
 
+// ready reads nothing: the system would wait.
+func (r *reader) ready([]Datagram) (int, error) { return 0, nil }
+
 func (r *reader) readControlled(d *Datagram) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

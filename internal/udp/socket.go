@@ -22,6 +22,7 @@ type socket struct {
 // source reads the datagrams of one socket, as [Conn] says.
 type source interface {
 	read(ds []Datagram) (int, error)
+	ready(ds []Datagram) (int, error)
 }
 
 // sink sends the datagrams of one socket, as [Conn] says.
@@ -77,6 +78,13 @@ func (s *socket) Read(ds []Datagram) (int, error) {
 		return 0, nil
 	}
 	return s.in.read(ds)
+}
+
+func (s *socket) ReadReady(ds []Datagram) (int, error) {
+	if len(ds) == 0 {
+		return 0, nil
+	}
+	return s.in.ready(ds)
 }
 
 func (s *socket) Write(ds []Datagram) (int, error) { return s.out.write(ds) }

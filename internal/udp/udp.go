@@ -61,6 +61,11 @@ type Conn interface {
 	// buffer one byte longer than the largest good datagram shows it.
 	Read(ds []Datagram) (int, error)
 
+	// ReadReady reads as Read does, and does not wait: it returns 0 and no error when
+	// nothing is there, and where the system moves no batches, always. It is for
+	// whoever is the only one to read.
+	ReadReady(ds []Datagram) (int, error)
+
 	// ReadAhead reads into ds what is there and returns how many datagrams that
 	// is, without waiting, and while another goroutine waits in Read: that one
 	// may have been woken by a datagram and have no processor yet. Peer and
