@@ -34,7 +34,12 @@ func buildTime() time.Time {
 	if !ok {
 		return releaseFloor
 	}
-	for _, s := range info.Settings {
+	return builtAt(info.Settings)
+}
+
+// builtAt is buildTime for a build with these settings.
+func builtAt(settings []debug.BuildSetting) time.Time {
+	for _, s := range settings {
 		if s.Key != "vcs.time" {
 			continue
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -22,6 +23,17 @@ func TestStartBeforeTheBuild(t *testing.T) {
 func TestBuildTime(t *testing.T) {
 	if b := buildTime(); b.Before(releaseFloor) || b.After(time.Now()) {
 		t.Errorf("built at %v", b)
+	}
+	for stamp, want := range map[string]time.Time{
+		"2026-11-02T03:04:05Z":      time.Date(2026, 11, 2, 3, 4, 5, 0, time.UTC),
+		"2026-10-02T03:04:05Z":      releaseFloor, // a commit may say what it likes
+		"2026-11-02T03:04:05+02:00": time.Date(2026, 11, 2, 1, 4, 5, 0, time.UTC),
+		"yesterday":                 releaseFloor,
+	} {
+		settings := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.time", Value: stamp}}
+		if got := builtAt(settings); !got.Equal(want) {
+			t.Errorf("%s: built at %v, want %v", stamp, got, want)
+		}
 	}
 }
 

@@ -420,6 +420,21 @@ func TestMemoryLimitStrict(t *testing.T) {
 	}
 }
 
+// What fits to the last byte is not over the limit.
+func TestMemoryLimitIsTheMost(t *testing.T) {
+	r := newRegistry(workerRules())
+	plan, err := r.plan([]Tenant{{Keys: []apikey.Key{newKey(t, apikey.AuthAES, 1)}}, {Keys: []apikey.Key{newKey(t, apikey.AuthNone, 2)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := plan.wanted[0].worst() + plan.wanted[1].worst()
+	for limit, fits := range map[int64]bool{most: true, most - 1: false} {
+		if _, err := planMemory(plan.wanted, limit, true); (err == nil) != fits {
+			t.Errorf("%d bytes under a limit of %d: %v", most, limit, err)
+		}
+	}
+}
+
 // A limit that leaves tenants next to nothing is an error, not a server that cannot serve.
 func TestMemoryLimitTooLow(t *testing.T) {
 	tenants := []Tenant{{Keys: []apikey.Key{newKey(t, apikey.AuthAES, 1)}}, {Keys: []apikey.Key{newKey(t, apikey.AuthAES, 2)}}}

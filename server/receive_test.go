@@ -169,7 +169,7 @@ func (c stingyConn) ReadBuffer() int { return c.size }
 func TestSmallReceiveBufferIsToldOf(t *testing.T) {
 	loopback, open := netip.MustParseAddrPort("127.0.0.1:1"), netip.MustParseAddrPort("192.0.2.1:2")
 	asked := ReceiveBuffer{100 * time.Millisecond, 10_000} // 1000 datagrams
-	least := func(datagrams int) int { return udp.ReadBufferFor(datagrams) }
+	least := udp.ReadBufferFor
 	for _, c := range []struct {
 		name   string
 		buffer ReceiveBuffer

@@ -137,7 +137,7 @@ func scrape(t *testing.T) (metrics, reasons map[string]bool) {
 			name, kind, _ := strings.Cut(name, " ")
 			kinds["weir_"+name] = kind
 		}
-		if m := regexp.MustCompile(`^(weir_[a-z_]+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? [^ ]+$`).FindStringSubmatch(line); m != nil && kinds[m[1]] != "" {
+		if m := regexp.MustCompile(`^(weir_[a-z_]+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? [^ ]+$`).FindStringSubmatch(line); len(m) == 3 && kinds[m[1]] != "" {
 			labels := slices.Collect(maps.Keys(matches(`([a-z_]+)="`, m[2])))
 			metrics[metric(m[1], kinds[m[1]], slices.DeleteFunc(labels, func(l string) bool { return l == "le" }))] = true
 		}
