@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -43,5 +44,28 @@ func TestDecideTogether(t *testing.T) {
 	}
 	if n := r.e.Stats().Buckets; n != 3 {
 		t.Errorf("%d live buckets, want 3: reads and rejections make none", n)
+	}
+}
+
+// TestDeficitOfLargest adds up what is more than 32 bits together.
+func TestDeficitOfLargest(t *testing.T) {
+	for _, c := range []struct {
+		live   uint32
+		asked  uint64
+		tokens uint32
+		want   uint32
+	}{
+		{math.MaxUint32, 0, 0, 0},
+		{math.MaxUint32, 0, 1, 1},
+		{math.MaxUint32 - 1, 0, 1, 0},
+		{math.MaxUint32 - 1, 0, 65535, 65534},
+		{math.MaxUint32 - 10, 10, 0, 0},
+		{math.MaxUint32 - 10, 11, 3, 3},
+		{1, math.MaxUint32, 7, 7},
+	} {
+		d := demand{key: bucketKey{window: 1, rate: math.MaxUint32}, live: c.live, asked: c.asked}
+		if got := d.deficit(c.tokens); got != c.want {
+			t.Errorf("%d live, %d asked before, %d more: a deficit of %d, want %d", c.live, c.asked, c.tokens, got, c.want)
+		}
 	}
 }

@@ -54,6 +54,10 @@ func TestPacerDry(t *testing.T) {
 	p, now := newPacer(1000, 1000, 1000)
 	p.trip(now, 150)
 	p.flow = 1_000_000
+	p.reported = now - second
+	if p.dry(now+10*nsPerMs) || !p.dry(now+10*nsPerMs+1) {
+		t.Error("without a report since the trip its gaps do not count from there")
+	}
 	last := now + 5*nsPerMs
 	p.report(last, 150)
 	for _, c := range []struct {

@@ -362,6 +362,16 @@ func TestMeterLooksBackASlot(t *testing.T) {
 	}
 }
 
+// TestMeterBegins: a first event is not the rate of a nanosecond.
+func TestMeterBegins(t *testing.T) {
+	var m meter
+	m.start(3 * meterSlot)
+	m.count(3*meterSlot, asked)
+	if got := m.rate(3*meterSlot+1, asked); got != 1_000_000 {
+		t.Errorf("one event in a nanosecond: %d thousandths a second, want what a millisecond makes of it", got)
+	}
+}
+
 // TestMeterFewGrants: a handful of grants says nothing of how many reports come of one.
 func TestMeterFewGrants(t *testing.T) {
 	for grants, want := range map[int]uint64{15: 1000, 16: 16_000} {
