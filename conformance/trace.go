@@ -9,7 +9,7 @@ type Trace struct {
 	Section string `json:"section"` // where the rule is written, such as docs/policy.md#rounds
 
 	// Needs names what a client may lack and then cannot play this: "reports",
-	// "steering", "refresh", "families".
+	// "steering", "refresh".
 	Needs []string `json:"needs,omitempty"`
 	// Auth is the mode of the key: "aes", "cookie", "none", or "any".
 	Auth   string  `json:"auth"`

@@ -253,3 +253,33 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }
+
+// TestStretch: what is played in real time is stretched enough to be judged there, and
+// not beyond what a key allows.
+func TestStretch(t *testing.T) {
+	traces, err := conformance.Traces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := 0
+	for i := range traces {
+		tr := &traces[i]
+		scale, ok := stretch(tr)
+		if !ok {
+			continue
+		}
+		played++
+		numbers := tr.Policy
+		numbers.Unit *= scale
+		c, err := conformance.NewPolicyCase(tr.Name, numbers)
+		if err != nil || c.DedupTTL > maxDedupTTL || c.DedupTTL < 200 || tr.Real && scale != 1 {
+			t.Errorf("%s: stretched by %d to %d ms, %v", tr.Name, scale, c.DedupTTL, err)
+		}
+		if tr.Margin*scale < int64(uncertain) {
+			t.Errorf("%s: a margin of %v", tr.Name, time.Duration(tr.Margin*scale))
+		}
+	}
+	if played < 120 || played == len(traces) {
+		t.Errorf("%d of %d traces are played in real time", played, len(traces))
+	}
+}
