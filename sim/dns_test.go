@@ -152,3 +152,20 @@ func TestNoServers(t *testing.T) {
 		t.Errorf("%d were refused, not one in each millisecond for both", n)
 	}
 }
+
+// TestSlowDNS: lookups that are given up are not answered, and nothing is left of them.
+func TestSlowDNS(t *testing.T) {
+	s := seconds(60, func(s *Scenario) { s.DNS.Delay = Constant(11 * time.Second) })
+	w, err := New(s, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for w.Step() {
+		if n := len(w.clients[0].lookups); n > 1 {
+			t.Fatalf("%v: %d lookups are under way", w.Now(), n)
+		}
+	}
+	if st := w.clients[0].core.Stats(); st.RefreshFailures < 3 || st.MembershipChanges > 0 {
+		t.Errorf("%d refreshes failed, %d did not", st.RefreshFailures, st.MembershipChanges)
+	}
+}

@@ -6,5 +6,7 @@
 // A [Scenario] says what there is and what goes wrong, a seed decides what is left to chance.
 // The same scenario and seed give the same [Record]s in the same order on every machine:
 // there is no clock, no goroutine and no floating-point number in the way of an event.
-// docs/evaluator.md defines the measures.
+// [Run] plays one to its end, [New] and [World.Step] an event at a time; a [Recorder] hears
+// what happens, such as a [Log], a [Digest] or a Measurer. docs/evaluator.md describes the models
+// and defines the measures.
 package sim
