@@ -99,6 +99,16 @@ func TestLabelQuota(t *testing.T) {
 	}
 }
 
+// Of two workers that meet the last room at once, the second finds it taken.
+func TestLabelRoomIsTakenMeanwhile(t *testing.T) {
+	var table labelTable
+	table.setQuota(1)
+	table.add("a")
+	if c := table.add("b"); c != &table.overflow || len(table.snapshot()) != 2 {
+		t.Errorf("there are %d labels in a room for one", len(table.snapshot())-1)
+	}
+}
+
 // The literal label overflow uses no quota, so that it cannot take the place of one
 // that could be told apart.
 func TestLabelOverflowUsesNoQuota(t *testing.T) {

@@ -420,6 +420,25 @@ func TestMemoryLimitStrict(t *testing.T) {
 	}
 }
 
+// Labels keep to a clamped room as well.
+func TestClampedLabels(t *testing.T) {
+	rules := workerRules()
+	rules.memoryLimit = 600_000
+	few := func(q *apikey.Quotas) { q.RateBuckets, q.LatencyServices = 16, 1 }
+	w := newWorker(t, newFakeClock(), rules, Tenant{Keys: []apikey.Key{newKey(t, apikey.AuthAES, 1, few)}})
+	tenant := w.registry.tenants()[1]
+	if tenant.room.labels >= tenant.wanted.labels {
+		t.Fatalf("%d of %d labels are left", tenant.room.labels, tenant.wanted.labels)
+	}
+	labels := &tenant.state.labels
+	for i := range tenant.wanted.labels {
+		labels.count([]byte(fmt.Sprint(i)), limiter.Granted)
+	}
+	if got := len(labels.snapshot()) - 1; got != tenant.room.labels {
+		t.Errorf("%d labels in a room for %d", got, tenant.room.labels)
+	}
+}
+
 // What fits to the last byte is not over the limit.
 func TestMemoryLimitIsTheMost(t *testing.T) {
 	r := newRegistry(workerRules())
