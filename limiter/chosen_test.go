@@ -23,7 +23,7 @@ func (t *table) probeLength(tag uint32) int {
 func probeLengths(e *Engine) (mean float64, longest int) {
 	entries := 0
 	for s := range e.buckets.index.distinct() {
-		for _, slot := range s.slots {
+		for _, slot := range &s.slots {
 			if slot.record == 0 {
 				continue
 			}

@@ -288,12 +288,12 @@ func outcomeOf(w *worker) (o outcome) {
 		}
 		for v := range c.verdicts {
 			n := c.verdicts[v].Load()
-			switch v := limiter.Verdict(v); {
-			case v == limiter.Granted || v == limiter.RepeatGranted:
+			switch limiter.Verdict(v) {
+			case limiter.Granted, limiter.RepeatGranted:
 				o.granted += n
-			case v == limiter.Rejected || v == limiter.RepeatRejected:
+			case limiter.Rejected, limiter.RepeatRejected:
 				o.rejected += n
-			case v == limiter.Observed:
+			case limiter.Observed:
 				o.observed += n
 			default:
 				o.dropped += n

@@ -58,8 +58,9 @@ func (p *probe) wrap(header *wire.Header, pdu []byte) []byte {
 	const emptyPDU = 12
 	b = b[:len(b)-emptyPDU]
 	if p.auth != apikey.AuthAES {
-		p.buf = append(b, pdu...)
-		return p.buf
+		b = append(b, pdu...)
+		p.buf = b
+		return b
 	}
 	head := len(b)
 	nonceAt, tagAt := head-28, head-16

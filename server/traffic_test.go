@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"net/netip"
@@ -219,9 +220,9 @@ func (tr *traffic) damage(t testing.TB, past *sent) {
 	case 1:
 		b = append(b, past.datagram[:min(int(tr.byte()), len(past.datagram))]...)
 	}
-	same := string(b) == string(past.datagram)
+	same := bytes.Equal(b, past.datagram)
 	if past.probe.auth == apikey.AuthCookie && len(b) >= 76 {
-		cookie = string(b[40:76]) != string(past.datagram[40:76]) && b[2] == 40 && b[3] == 0
+		cookie = !bytes.Equal(b[40:76], past.datagram[40:76]) && b[2] == 40 && b[3] == 0
 	}
 	answer := tr.hand(t, b)
 	if answer != nil && (cookie || past.probe.auth == apikey.AuthAES && !same) {

@@ -168,16 +168,16 @@ const batchSize = 32
 
 // run answers what comes in until the socket is closed. Datagrams that are read at once
 // are decided at one time, for reading the clock costs as much as a bucket, and answered
-// at once.
+// at once; but long ones wait for short ones, see [backlog].
 func (w *worker) run(ctx context.Context) {
-	in, out := make([]udp.Datagram, batchSize), make([]udp.Datagram, batchSize)
-	space := make([][]byte, batchSize)
+	in, long := make([]udp.Datagram, batchSize), newBacklog()
 	for i := range in {
-		in[i].Buf, space[i] = make([]byte, wire.MaxDatagram+1), make([]byte, wire.BufferSize)
+		in[i].Buf = make([]byte, wire.MaxDatagram+1)
 	}
+	out := newAnswers()
 	failures := 0
 	for {
-		n, err := w.conn.Read(in)
+		n, err := w.read(in, long)
 		if udp.Closed(err) {
 			return
 		}
@@ -191,18 +191,65 @@ func (w *worker) run(ctx context.Context) {
 		failures = 0
 		w.received.Add(uint64(n))
 		now := w.clock.Now()
-		answers := 0
 		for i := range in[:n] {
-			w.out = space[answers]
-			if answer := w.handle(now, &in[i]); answer != nil {
-				out[answers] = udp.Datagram{Buf: answer, N: len(answer), Peer: in[i].Peer, Local: in[i].Local}
-				answers++
+			if in[i].N > longBytes {
+				long.put(&in[i], now)
+			} else {
+				w.answerInto(out, now, &in[i])
 			}
 		}
-		if sent := w.send(out[:answers]); sent > 0 {
-			w.counts.latency.observe(time.Duration(w.clock.Now().Mono-now.Mono), uint64(sent))
+		w.flush(out, now.Mono)
+		for first := now.Mono; long.n > 0; {
+			d := long.next()
+			first = min(first, d.read)
+			if w.answerInto(out, now, &d.Datagram); out.taken == longAtOnce || long.n == 0 {
+				w.flush(out, first)
+				break
+			}
 		}
 	}
+}
+
+// read reads what there is. It waits for something only if nothing of before is left.
+func (w *worker) read(in []udp.Datagram, long *backlog) (int, error) {
+	if long.n == 0 {
+		return w.conn.Read(in)
+	}
+	return w.conn.ReadReady(in[:min(len(in), long.room())])
+}
+
+// answers are those of datagrams that are decided together, with space for them.
+type answers struct {
+	space [batchSize][]byte
+	out   [batchSize]udp.Datagram
+	n     int
+	taken int // datagrams decided, with and without an answer
+}
+
+func newAnswers() *answers {
+	a := new(answers)
+	for i := range a.space {
+		a.space[i] = make([]byte, wire.BufferSize)
+	}
+	return a
+}
+
+// answerInto takes a datagram through, and adds its answer, if there is one.
+func (w *worker) answerInto(a *answers, now limiter.Time, d *udp.Datagram) {
+	w.out = a.space[a.n]
+	a.taken++
+	if answer := w.handle(now, d); answer != nil {
+		a.out[a.n] = udp.Datagram{Buf: answer, N: len(answer), Peer: d.Peer, Local: d.Local}
+		a.n++
+	}
+}
+
+// flush sends the answers to datagrams of which the first was read at a time, in ns.
+func (w *worker) flush(a *answers, first int64) {
+	if sent := w.send(a.out[:a.n]); sent > 0 {
+		w.counts.latency.observe(time.Duration(w.clock.Now().Mono-first), uint64(sent))
+	}
+	a.n, a.taken = 0, 0
 }
 
 // send writes answers and returns how many the system took. One that it does not take

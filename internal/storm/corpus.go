@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // heading is the first line of a file in a corpus of Go's fuzzing.
@@ -115,7 +116,8 @@ func decodeArgument(line string, k kind) ([]byte, error) {
 		return b, err
 	case "byte":
 		if r, err := strconv.Unquote(value); err == nil && value[0] == '\'' {
-			return []byte{byte([]rune(r)[0])}, nil
+			c, _ := utf8.DecodeRuneInString(r)
+			return []byte{byte(c)}, nil
 		}
 	}
 	v, err := strconv.ParseUint(value, 0, 8*k.width)

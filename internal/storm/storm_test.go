@@ -229,7 +229,7 @@ func TestMutations(t *testing.T) {
 			t.Errorf("%s: %d of 50000", name, n)
 		}
 	}
-	if string(target.seeds[0][0]) != "0123456789abcdef0123456789abcdef" || string(target.seeds[1][0]) != string(other) {
+	if string(target.seeds[0][0]) != "0123456789abcdef0123456789abcdef" || !bytes.Equal(target.seeds[1][0], other) {
 		t.Error("a seed was changed")
 	}
 	if huge > 100 {
@@ -278,7 +278,7 @@ func TestPlaces(t *testing.T) {
 		if auth == 0x45 {
 			d[40], d[41] = 0x41, 0x45
 		}
-		places := Datagram(append(d, pdu...), nil)
+		places := Datagram(slices.Concat(d, pdu), nil)
 		for _, want := range append([]int{0, 2, 40, 42}, 40+size, 40+size+2, 40+size+10) {
 			if !slices.Contains(places, want) {
 				t.Errorf("mode %x: no field at %d", auth, want)

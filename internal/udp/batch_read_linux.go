@@ -24,7 +24,7 @@ type batchReader struct {
 
 	mu    sync.Mutex // the socket takes one read at a time anyway
 	batch *batch
-	n     int // how many to read, then how many were
+	n     int  // how many to read, then how many were
 	now   bool // do not wait for one
 	err   error
 }
