@@ -47,7 +47,7 @@ func (d *decoder) clientFields(at string, c *sim.Clients) []field {
 		value(d, "stop", at+".Arrivals.Stop", &c.Arrivals.Stop, duration),
 		{"ask", func(n *yaml.Node) error { return d.ask(at, c, n) }},
 		value(d, "clock", at+".Skew", &c.Skew, step),
-		value(d, "max_in_flight", at+".MaxInFlight", &c.MaxInFlight, count[int](1, 1<<24)),
+		value(d, "max_in_flight", at+".MaxInFlight", &c.MaxInFlight, count[int](1, 1<<20)),
 	}
 }
 

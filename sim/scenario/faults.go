@@ -53,7 +53,7 @@ func (d *decoder) fault(at string, f *sim.Fault, name string, kind sim.FaultKind
 			return yamlfile.At(n, "`%s` is a second fault; write an item of its own for it", name)
 		}
 		f.Kind = kind
-		d.mark(at+".Kind", n)
+		d.mark(at, n)
 		return read(at, f, n)
 	}}
 }
@@ -113,7 +113,9 @@ func (d *decoder) workFields(at string, f *sim.Fault) []field {
 // dnsFault reads the servers that DNS names, or a word for what it does.
 func (d *decoder) dnsFault(at string, f *sim.Fault, n *yaml.Node) (err error) {
 	if resolve(n).Kind == yaml.SequenceNode {
-		f.Members, err = d.texts(n, "dns", at+".Members")
+		if f.Members, err = d.texts(n, "dns", at+".Members"); err == nil && len(f.Members) == 0 {
+			return yamlfile.At(n, "`dns` names no servers; for none at all write `dns: empty`")
+		}
 		return err
 	}
 	f.Kind, err = oneOf(

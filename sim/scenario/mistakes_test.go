@@ -38,13 +38,13 @@ func TestMistakes(t *testing.T) {
 		{"buckets: {a: {limit: 100/s, window: 2s}}", "1:37: `limit` says the window already; write `limit: 100`, or leave `window` out"},
 		{"buckets: {a: {window: 2s, limit: 100/s}}", "1:34: `window` is given already; write the number of tokens alone, or leave `window` out"},
 		{"buckets: {a: {limit: 100/s, zipf: 1.125}}", "1:35: `zipf` must be a number from 0 to 10 with at most two decimals, such as 1 or 1.05, not \"1.125\""},
-		{"buckets: {a: {limit: 100/s, count: 0}}", "1:36: `count` must be a whole number from 1 to 16777216, not \"0\""},
+		{"buckets: {a: {limit: 100/s, count: 0}}", "1:36: `count` must be a whole number from 1 to 1048576, not \"0\""},
 		{"buckets: {a: [100/s]}", "1:14: a bucket must be a mapping with the fields limit, window, count, zipf"},
 		{"trackers: {db: {max_sample: 3}}", "1:17: a tracker has no field `max_sample`; did you mean `max_samples`?"},
 		{"trackers: [db]", "1:11: `trackers` must be a mapping from names to settings"},
 		{"services: {db: {parallel: 0}}", "1:27: `parallel` must be a whole number from 1 to 1048576, or unlimited"},
 		{"services: {db: {sample: few}}", "1:25: `sample` must be a whole number from 1 to 1048576, or none"},
-		{"services: {db: {queue: -1}}", "1:24: `queue` must be a whole number from 1 to 16777216, or unlimited"},
+		{"services: {db: {queue: -1}}", "1:24: `queue` must be a whole number from 1 to 1048576, or unlimited"},
 
 		{"servers: 27", "1:10: `servers` must be a number from 1 to 26, or a mapping from names to settings, as in "},
 		{"servers: [A, B]", "1:10: `servers` must be a mapping from names to settings"},
@@ -52,7 +52,7 @@ func TestMistakes(t *testing.T) {
 		{"servers: {'*': {estimator: p95}}", "1:28: `estimator` must be p50, min, p90, p99 or mean, not \"p95\""},
 		{"servers: {A: {mode: watch}}", "1:21: `mode` must be enforce or shadow"},
 		{"servers: {A: {clock: now}}", "1:22: `clock` must be a duration such as 10s, 250ms or 1.5ms, not \"now\""},
-		{"servers: {A: {queue: 1e3}}", "1:22: `queue` must be a whole number from 1 to 16777216, not \"1e3\""},
+		{"servers: {A: {queue: 1e3}}", "1:22: `queue` must be a whole number from 1 to 1048576, not \"1e3\""},
 		{"servers: {A: {worker: 4}}", "1:15: a server has no field `worker`; did you mean `workers`?"},
 
 		{"clients: {web: }", "1:16: clients must be a mapping with the fields count, constant, "},
@@ -119,6 +119,56 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestSenselessScenarios holds where mistakes of sense are told, which the simulator finds.
+func TestSenselessScenarios(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"length: 0s", "1:9: `length`: it is above 0 and at most 2400h0m0s"},
+		{"length: 5s\nwarmup: 5s", "2:9: `warmup`: it is from 0 to below the length of 5s"},
+		{"policy: unit=1s", "1:9: `policy`: "},
+		{"quotas: {rate_buckets: 3}", "1:9: apikey: quota RateBuckets: 3 "},
+		{"refresh: {min: 10ms}", "1:16: `min`: "},
+		{"fail_fast: {timeouts: 5, probe: 1ms}", "1:33: `probe`: "},
+		{"buckets: {x: 5/1500us}", "1:14: "},
+		{"buckets: {x: {limit: 5, window: 1500us}}", "1:33: 1.5ms is not whole milliseconds "},
+		{"trackers: {db: {ttl: 0s}}", "1:22: `ttl`: 0s is not whole milliseconds from 1ms to "},
+		{"servers: {'*': {age: 1500ms}}", "1:22: `age`: 1.5s is not whole seconds"},
+		{"servers: {B: {skew: 1us}}", "1:21: `skew`: 1µs is not whole milliseconds "},
+		{"servers: {B: {clock: 800h}}", "1:22: `clock`: 800h0m0s is not from -720h0m0s to 720h0m0s"},
+		{"servers: {web: }", "2:11: there is another \"web\""},
+		{"services: {x: {tracker: dc}}", "1:25: `tracker`: there is no tracker \"dc\"; there are none"},
+		{"clients: {x: {poisson: 1/s, ask: shp}}", "1:34: there is no bucket \"shp\"; did you mean \"shop\"?"},
+		{"clients: {x: {poisson: 1/s, ask: {take: {shop: 1, user: 2}}}}", "1:51: there is no bucket \"user\"; there are shop"},
+		{"clients: {x: {poisson: 1/s, ask: [shop, {guard: {db: 5ms}}]}}", "1:50: there is no tracker \"db\"; there are none"},
+		{"clients: {x: {poisson: 1/s, ask: [shop, {weight: 2}]}}", "1:41: it takes nothing and guards nothing"},
+		{"clients: {x: {poisson: 1/s, ask: {take: shop, work: db}}}", "1:53: `work`: there is no service \"db\"; there are none"},
+		{"clients: {x: {trace: file back.txt, ask: shop}}", "1:22: 1ms is not from the one before, 2ms, to "},
+		{"network: {between: [A, B]}", "1:24: \"A\" and \"B\" are not clients and a server"},
+		{"network: [{}, {between: [wbe, A]}]", "1:26: \"wbe\" is no client, group of clients, server or *; did you mean \"web\"?"},
+		{"network: {delay: uniform 5ms 1ms}", "1:18: `delay`: distribution uniform 5ms 1ms: the shortest comes first"},
+		{"dns: {members: [A, D]}", "1:20: there is no server \"D\"; there are A, B, C"},
+		{"faults: [{kill: D7}]", "1:17: there is no server \"D7\"; there are A, B, C"},
+		{"faults: [{slow: {by: 1ms}}]", "1:17: there is no server \"\"; there are A, B, C"},
+		{"faults: [{clock: {by: 1s}}]", "1:18: \"\" is no client or group of clients; there are web"},
+		{"faults: [{clock: {server: A, clients: web}}]", "1:39: `clients`: a step is of a server or of clients; leave one out"},
+		{"faults: [{work: {service: db}}]", "1:27: `service`: there is no service \"db\"; there are none"},
+		{"faults: [{dns: [A, X1]}]", "1:20: there is no server \"X1\"; there are A, B, C"},
+		{"faults: [{partition: web/9}]", "1:22: \"web/9\" is no client, "},
+	} {
+		text := c.text
+		for _, rest := range []string{"clients: {web: {poisson: 5/s, ask: shop}}", "buckets: {shop: 100/s}"} {
+			if name, _, _ := strings.Cut(rest, ":"); !strings.HasPrefix(text, name) {
+				text += "\n" + rest
+			}
+		}
+		if strings.HasPrefix(text, "buckets") {
+			text = strings.Replace(text, "ask: shop", "ask: x", 1)
+		}
+		if _, err := ParseFile([]byte(text), mistaken); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s\nis told as  %v\ninstead of  %s", text, err, c.want)
+		}
+	}
+}
+
 // mistaken are the files beside those scenarios.
 func mistaken(name string) ([]byte, error) {
 	switch name {
@@ -128,6 +178,8 @@ func mistaken(name string) ([]byte, error) {
 		return []byte("# nothing\n"), nil
 	case "three.txt":
 		return []byte("1ms 2 3\n"), nil
+	case "back.txt":
+		return []byte("2ms\n1ms\n"), nil
 	case "many.txt":
 		return []byte("1ms 4194303\n2ms 2\n"), nil
 	}

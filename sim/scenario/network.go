@@ -19,7 +19,7 @@ type way struct {
 func (d *decoder) wayFields(at string, w way) []field {
 	*w.from, *w.to, *w.both = everybody, everybody, true
 	oneWay := func(n *yaml.Node, end *string, path, name string) (err error) {
-		if d.marks[at+"between"] != nil {
+		if d.marked(at + "between") {
 			return yamlfile.At(n, "`between` says the ends already; remove it or `%s`", name)
 		}
 		*w.both = false

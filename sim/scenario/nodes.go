@@ -16,7 +16,7 @@ const maxNodes = 1 << 17
 // stands.
 type decoder struct {
 	open  func(name string) ([]byte, error)
-	marks map[string]*yaml.Node // by the field's path, such as Clients[0].Mix[1].Weight
+	marks map[string]mark // by the field's path, such as Clients[0].Mix[1].Weight
 	nodes int
 }
 
@@ -29,13 +29,11 @@ type field struct {
 // value is the field that parse reads into to. path is where the scenario has it.
 func value[T any](d *decoder, name, path string, to *T, parse func(n *yaml.Node, what string) (T, error)) field {
 	return field{name, func(n *yaml.Node) (err error) {
-		d.mark(path, n)
+		d.marks[path] = mark{n, name}
 		*to, err = parse(n, name)
 		return err
 	}}
 }
-
-func (d *decoder) mark(path string, n *yaml.Node) { d.marks[path] = n }
 
 // pairs hands the fields of a mapping to a function, in the file's order. what names the
 // mapping in messages, and right what it should be.
@@ -142,7 +140,7 @@ func instead(name string, fields []field) string {
 
 // nearest returns the known name that name was probably meant to be, or none.
 func nearest(name string, known []string) string {
-	best, at := "", 1+max(1, len(name)/3)
+	best, at := "", min(1+max(1, len(name)/3), len(name))
 	for _, k := range known {
 		if n := distance(name, k); n < at {
 			best, at = k, n

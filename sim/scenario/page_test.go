@@ -47,7 +47,7 @@ type mapping struct {
 }
 
 func mappings() []mapping {
-	d := &decoder{marks: map[string]*yaml.Node{}}
+	d := &decoder{marks: map[string]mark{}}
 	var f sim.Fault
 	ask := map[string]string{}
 	for _, kind := range []string{"constant", "poisson", "burst", "closed", "trace"} {

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -73,7 +72,7 @@ func (f *File) setName(name string) {
 }
 
 func decode(root *yaml.Node, open func(name string) ([]byte, error)) (*sim.Scenario, error) {
-	d := &decoder{open: open, marks: map[string]*yaml.Node{"": root}}
+	d := &decoder{open: open, marks: map[string]mark{"": {node: root}}}
 	s := &sim.Scenario{Length: 10 * time.Second, Policy: policy.Default()}
 	if err := d.mapping(root, "the file", d.fileFields(s)); err != nil {
 		return nil, err
@@ -87,7 +86,7 @@ func decode(root *yaml.Node, open func(name string) ([]byte, error)) (*sim.Scena
 		return nil, yamlfile.At(root, "there are no clients; write `clients: {web: {poisson: 100/s, ask: …}}`")
 	}
 	if err := s.Validate(); err != nil {
-		return nil, d.place(err)
+		return nil, d.place(s, err)
 	}
 	return s, nil
 }
@@ -153,34 +152,4 @@ func (d *decoder) quotaFields(s *sim.Scenario) []field {
 		value(d, "dedup_ttl", "Quotas.DedupTTL", &q.DedupTTL, milliseconds),
 		value(d, "rate_window", "Quotas.RateWindow", &q.RateWindow, milliseconds),
 	}
-}
-
-// place gives a mistake that [sim.Scenario.Validate] has found its place in the file.
-func (d *decoder) place(err error) error {
-	var wrong *sim.FieldError
-	if !errors.As(err, &wrong) {
-		return &yamlfile.Fault{Text: err.Error()}
-	}
-	return yamlfile.At(d.nearestMark(wrong.Field), "%s", wrong.Reason)
-}
-
-// nearestMark returns the node that a path stands at or, where the file does not have it, the
-// thing that it is of.
-func (d *decoder) nearestMark(path string) *yaml.Node {
-	for {
-		if n, ok := d.marks[path]; ok {
-			return n
-		}
-		path = parent(path)
-	}
-}
-
-// parent cuts the last step off a path: "Servers[0].Queue", "Servers[0]", "Servers", "".
-func parent(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '.' || path[i] == '[' {
-			return path[:i]
-		}
-	}
-	return ""
 }

@@ -91,7 +91,7 @@ func (d *decoder) serverFields(at string, srv *sim.Server) []field {
 	return []field{
 		value(d, "age", at+".Age", &srv.Age, duration),
 		value(d, "workers", at+".Workers", &srv.Workers, count[int](1, 256)),
-		value(d, "queue", at+".Queue", &srv.Queue, count[int](1, 1<<24)),
+		value(d, "queue", at+".Queue", &srv.Queue, count[int](1, 1<<20)),
 		value(d, "service", at+".Service", &srv.Service, d.dist),
 		value(d, "steering", at+".Steering", &srv.Steering, onOff),
 		value(d, "clock", at+".Skew", &srv.Skew, step),

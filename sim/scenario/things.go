@@ -25,7 +25,7 @@ func (d *decoder) buckets(n *yaml.Node, s *sim.Scenario) error {
 		if err := d.mapping(settings, "a bucket", d.bucketFields(at, &b)); err != nil {
 			return err
 		}
-		if b.Window == 0 && d.marks[at+".Window"] == nil {
+		if b.Window == 0 && !d.marked(at+".Window") {
 			return yamlfile.At(name, "the bucket has no window; write `limit: 100/s`, or `limit: 100` and `window: 1s`")
 		}
 		s.Buckets = append(s.Buckets, b)
@@ -44,14 +44,14 @@ func (d *decoder) bucketFields(at string, b *sim.Bucket) []field {
 			return d.limit(at, b, n)
 		}},
 		{"window", func(n *yaml.Node) (err error) {
-			if d.marks[at+".Window"] != nil {
+			if d.marked(at + ".Window") {
 				return yamlfile.At(n, "`limit` says the window already; write `limit: %d`, or leave `window` out", b.Limit)
 			}
 			d.mark(at+".Window", n)
 			b.Window, err = duration(n, "window")
 			return err
 		}},
-		value(d, "count", at+".Count", &b.Count, count[int](1, 1<<24)),
+		value(d, "count", at+".Count", &b.Count, count[int](1, 1<<20)),
 		value(d, "zipf", at+".Zipf", &b.Zipf, exponent),
 	}
 }
@@ -62,7 +62,7 @@ func (d *decoder) limit(at string, b *sim.Bucket, n *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	if d.marks[at+".Window"] != nil {
+	if d.marked(at + ".Window") {
 		return yamlfile.At(n, "`window` is given already; write the number of tokens alone, or leave `window` out")
 	}
 	many, window, ok := perWindow(s)
@@ -115,7 +115,7 @@ func (d *decoder) serviceFields(at string, w *sim.Service) []field {
 		value(d, "time", at+".Time", &w.Time, d.dist),
 		value(d, "tracker", at+".Tracker", &w.Tracker, text),
 		value(d, "sample", at+".Sample", &w.Sample, countOr(1, 1<<20, "none", -1)),
-		value(d, "queue", at+".Queue", &w.Queue, countOr(1, 1<<24, "unlimited", 0)),
+		value(d, "queue", at+".Queue", &w.Queue, countOr(1, 1<<20, "unlimited", 0)),
 	}
 }
 
