@@ -111,6 +111,9 @@ func (c *naive) send(f *flight, why string) {
 			m = c.members[0]
 		}
 		for _, to := range m.addrs {
+			if c.fault == "first-address-twice" {
+				to = m.addrs[0]
+			}
 			_, _ = c.conn.Write([]udp.Datagram{{Buf: b, N: len(b), Peer: to}})
 		}
 	}
@@ -160,13 +163,13 @@ func (c *naive) decide(ctx context.Context, f *flight) conformance.Reply {
 			return conformance.Reply{Event: "failed", Reason: "timeout"}
 		}
 		if f.candidate == nil {
-			for round+1 <= c.line.Rounds() && !now.Before(f.began.Add(c.line.Start(round+1))) {
+			for round+1 <= c.line.Rounds() && !now.Before(c.roundStart(f, round+1)) {
 				round++
 				if round < c.line.Rounds() || c.fault == "replays-in-the-final-interval" {
 					c.send(f, "replay")
 				}
 			}
-			instant = f.began.Add(c.line.Start(round + 1))
+			instant = c.roundStart(f, round+1)
 		}
 		wake := instant
 		if f.candidate == nil {
@@ -183,6 +186,14 @@ func (c *naive) decide(ctx context.Context, f *flight) conformance.Reply {
 		}
 		timer.Stop()
 	}
+}
+
+func (c *naive) roundStart(f *flight, k int) time.Time {
+	at := c.line.Start(k)
+	if c.fault == "replays-early" && k < c.line.Rounds() {
+		at /= 2
+	}
+	return f.began.Add(at)
 }
 
 // receive judges an answer.
@@ -302,6 +313,9 @@ func (c *naive) report(command *conformance.Command) {
 	var obs []wire.Observation
 	for i := range command.Observations {
 		obs = append(obs, encodeObservation(&command.Observations[i], c.layout))
+	}
+	if c.fault == "reports-less" {
+		obs = obs[1:]
 	}
 	h := wire.Header{Timestamp: uint64(time.Now().UnixMilli()), UniqueID: c.identity()}
 	if c.fault == "reports-under-the-request" {
