@@ -180,7 +180,7 @@ func TestMeasureServices(t *testing.T) {
 	m := p.finish()
 	u := &m.Services[0]
 	// 1000 to 1150 both, to 1200 one, 4000 to 5500 one, 5900 to 6000 one.
-	busy := (2*150 + 50 + 1500 + 100) * at
+	busy := time.Duration((2*150 + 50 + 1500 + 100) * at)
 	if u.Busy != busy || u.Capacity != 10*time.Second {
 		t.Errorf("busy for %v of %v, want %v", u.Busy, u.Capacity, busy)
 	}

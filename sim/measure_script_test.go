@@ -19,7 +19,6 @@ type script struct {
 	m     *Measurer
 	cred  *wire.Credential
 	ids   [3]ident.ServerID
-	order []core.Server
 	asked map[uint64][]byte // datagrams
 	begun map[uint64]time.Duration
 	ports [4]netip.AddrPort
@@ -33,7 +32,7 @@ type tb interface {
 	Fatalf(format string, args ...any)
 }
 
-const at = time.Millisecond
+const at = 1_000_000 // nanoseconds of a millisecond
 
 // scriptScenario has three servers, four clients of one group, and a service.
 func scriptScenario() *Scenario {
