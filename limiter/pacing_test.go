@@ -409,3 +409,21 @@ func TestMeterForgets(t *testing.T) {
 		}
 	}
 }
+
+// TestPacerCountsFromItsFirst question on, however long the clock has run before.
+func TestPacerCountsFromItsFirst(t *testing.T) {
+	c := testConfig()
+	c.Pacing = true
+	r := newRig(t, c)
+	r.now.Mono = 1000 * meterSlot
+	w := watch{"service", 10_000, 32, 1}
+	r.report(w.took(5))
+	for range 20 {
+		r.guard(w.below(100))
+		r.pass(10 * nsPerMs)
+	}
+	p := r.e.trackers.pacers.at(1)
+	if got := p.meter.rate(r.now.Mono, asked); got < 95_000 || got > 105_000 {
+		t.Errorf("100 questions a second for 200 ms are told as %d thousandths a second", got)
+	}
+}

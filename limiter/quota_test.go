@@ -238,3 +238,24 @@ func TestConfig(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// TestNoRoomInTheTable: a bucket whose part of the table is full, which no client brings about, is
+// rejected like one too many; requests that need no new place are not.
+func TestNoRoomInTheTable(t *testing.T) {
+	r := newRig(t, testConfig())
+	if v := r.ask(numbered(1, 1000, 9, 1)); v != Granted {
+		t.Fatal(v)
+	}
+	b := &r.e.buckets
+	key := bucketKey{numbered(2, 1000, 9, 1).Bucket, 1000, 9}
+	at := tag(key.hash(b.hash))
+	for n := uint32(0); b.index.hasRoom(at); n++ {
+		b.index.add(at^n&0xfff, 1)
+	}
+	if v := r.ask(numbered(1, 1000, 9, 1), numbered(2, 1000, 9, 3)); v != Rejected || !slices.Equal(r.ans.Deficits, []uint16{0, 3}) {
+		t.Errorf("%v with %v", v, r.ans.Deficits)
+	}
+	if v := r.ask(numbered(1, 1000, 9, 1), numbered(2, 1000, 9, 0)); v != Granted {
+		t.Errorf("the bucket that is there: %v", v)
+	}
+}

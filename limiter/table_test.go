@@ -150,3 +150,24 @@ func BenchmarkTable(b *testing.B) {
 		})
 	}
 }
+
+// TestTableLopsided makes the directory long for the tags of one corner, and then fills the rest, whose
+// segments a long run of the directory points to.
+func TestTableLopsided(t *testing.T) {
+	var tab table
+	rng := rand.New(rand.NewPCG(3, 4))
+	tags := map[uint32]uint32{}
+	for record := uint32(1); record <= 20_000; record++ {
+		tag := rng.Uint32()
+		if record <= 4000 {
+			tag >>= 9
+		}
+		tab.add(tag, record)
+		tags[record] = tag
+	}
+	for record, tag := range maps.All(tags) {
+		if tab.count(tag, record) != 1 {
+			t.Fatalf("record %d is not found", record)
+		}
+	}
+}
