@@ -54,7 +54,7 @@ func groupsOf(e *engineBucket) (all []group) {
 func TestMergesTheNearest(t *testing.T) {
 	merges := 0
 	for seed := range uint64(20) {
-		rng := rand.New(rand.NewPCG(seed, 3))
+		rng := rand.New(rand.NewPCG(seed, 4))
 		const windowMs = 1000 // a quantum is a nanosecond
 		e, s := newEngineBucket(windowMs, 1<<31), &spans{window: windowMs * nsPerMs}
 		now, pace := int64(0), int64(1<<20)
@@ -63,6 +63,9 @@ func TestMergesTheNearest(t *testing.T) {
 				pace = 1 << (12 + rng.IntN(14)) // up to a window for 15
 			}
 			now += pace + rng.Int64N(pace)
+			if rng.IntN(500) == 0 {
+				now += windowMs * nsPerMs // and begins anew
+			}
 			tokens := 1 + rng.Uint32N(9)
 			if ok, _ := e.take(now, tokens); !ok {
 				t.Fatal("the limit was reached")
