@@ -212,8 +212,8 @@ func (b *balancer) askOf(now int64, i int) (chosen int) {
 	if chosen = w.ask(now, b.loads[i]-b.mean(), b.random); chosen > 0 {
 		return chosen
 	}
-	// All its flows are more than the excess. The least of several can still make it good,
-	// if it is known that another worker has, or can make, room for that.
+	// All its flows are more than the excess. The least can still make it good, if another
+	// worker has, or can make, room for that; for one that is too much alone none can.
 	if least := w.least(now); least > 0 && b.roomBeside(i, least) {
 		return w.ask(now, least, b.random)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -86,6 +87,19 @@ func TestElephantIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A worker that would not be looked into by itself is not asked to anything because there is
+// an elephant elsewhere.
+func TestElephantStirsNobody(t *testing.T) {
+	c := newCrowd(t, 4, 1)
+	c.add(0, 1500)
+	c.add(1, even(32, 1120)...)
+	c.add(2, even(32, 690)...)
+	c.add(3, even(32, 690)...)
+	if c.steps(300); c.asked > 0 || c.b.rest != lastRest {
+		t.Errorf("%d are asked, and the next rest is %d steps", c.asked, c.b.rest)
+	}
+}
+
 // Two flows of a worker that are each more than its excess, but of which one fits beside
 // the small ones of others, come apart. Three alike on two workers would only change places.
 func TestLeastOfLargeFlows(t *testing.T) {
@@ -97,6 +111,15 @@ func TestLeastOfLargeFlows(t *testing.T) {
 	c.steps(100)
 	if large[0].asked > 0 || large[1].asked == 0 || c.share() > startShare {
 		t.Errorf("the large one was asked %d times, the lesser %d; %.2f of the mean", large[0].asked, large[1].asked, c.share())
+	}
+	c = newCrowd(t, 4, 3)
+	large = c.add(0, 400, 420, 430)
+	large[0].deaf = true
+	for i := 1; i < 4; i++ {
+		c.add(i, even(30, 916)...)
+	}
+	if c.steps(200); large[1].asked == 0 || c.share() > startShare {
+		t.Errorf("the least does not move, and the next is asked %d times; %.2f of the mean", large[1].asked, c.share())
 	}
 	c = newCrowd(t, 2, 3)
 	c.add(0, 800, 800)
@@ -161,8 +184,11 @@ func TestSpikesAreNotSteered(t *testing.T) {
 		t.Error("what lasts two steps is not looked into")
 	}
 	step(400, 600, 400)
-	if b.state != watching || b.active.Load() || b.workers[0].duty.Load() != dutyNone {
+	if b.state != watching || b.active.Load() || b.workers[0].duty.Load() != dutyNone || slices.Contains(b.hot, true) {
 		t.Error("it goes on when there is little to do")
+	}
+	if step(1000, 2000, 1000); b.state != watching {
+		t.Error("what was too much before the end counts after it")
 	}
 }
 
@@ -235,6 +261,57 @@ func TestLoadWithoutAnswers(t *testing.T) {
 	c.steps(100)
 	if c.share() > startShare {
 		t.Errorf("the busiest worker has %.2f of the mean", c.share())
+	}
+}
+
+// How long everything takes; and that it is only while flows are asked that they are.
+func TestStates(t *testing.T) {
+	c := newCrowd(t, 4, 1)
+	c.add(0, 3000)
+	c.add(0, even(16, 200)...)
+	c.add(-1, even(16, 800)...)
+	var rests []int
+	state, since := watching, 0
+	for range 400 {
+		c.step()
+		since++
+		if asks := c.b.workers[0].duty.Load() == dutyAsk; asks != (c.b.state == asking) {
+			t.Fatalf("state %d, and flows are asked: %v", c.b.state, asks)
+		}
+		if c.b.state == state {
+			continue
+		}
+		switch want := []int{watching: since, counting: 1, asking: askSteps, settling: settleSteps, resting: since}[state]; {
+		case since != want:
+			t.Errorf("state %d took %d steps, want %d", state, since, want)
+		case state == resting:
+			rests = append(rests, since)
+		}
+		state, since = c.b.state, 0
+	}
+	if want := []int{8, 16, 32, 64, 64}; !slices.Equal(rests[:5], want) {
+		t.Errorf("rests of %v steps, want %v", rests, want)
+	}
+}
+
+// Clients that move and always come back to the same worker are not asked for long.
+func TestAskingInVain(t *testing.T) {
+	c := newCrowd(t, 4, 1)
+	back := c.add(0, even(40, 3000)...)
+	c.add(-1, even(40, 1000)...)
+	rounds := 0
+	for range 1200 {
+		before := c.b.state
+		c.step()
+		for _, s := range back {
+			s.worker = 0
+		}
+		if c.b.state == asking && before != asking {
+			rounds++
+		}
+	}
+	if rounds < 20 || rounds > 100 {
+		t.Errorf("%d rounds in 10 minutes", rounds)
 	}
 }
 

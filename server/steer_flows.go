@@ -221,25 +221,18 @@ func (f *flows) ask(now int64, excess uint64, random *rand.Rand) (chosen int) {
 	return chosen
 }
 
-// least returns the least load of a flow that may be asked, or 0 if the worker has no other.
+// least returns the least load of a flow that may be asked, or 0 if there is none.
 func (f *flows) least(now int64) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, least := 0, uint32(0)
+	least := uint32(0)
 	for i := range f.sets {
 		for j := range f.sets[i] {
 			e := &f.sets[i][j]
-			if e.load == 0 {
-				continue
-			}
-			n++
-			if e.mayBeAsked(now) && (least == 0 || e.load < least) {
+			if e.load > 0 && e.mayBeAsked(now) && (least == 0 || e.load < least) {
 				least = e.load
 			}
 		}
-	}
-	if n < 2 {
-		return 0
 	}
 	return uint64(least)
 }

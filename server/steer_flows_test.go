@@ -56,6 +56,19 @@ func TestChoiceOfFlows(t *testing.T) {
 	if len(times) != flows {
 		t.Errorf("%d flows are chosen at times; two are larger than the excess", len(times))
 	}
+	// Those that are left alone are chosen in nobody's place.
+	f := countedFlows(0, map[uint64]int{1: 1, 2: 1, 3: 1})
+	f.ask(0, 10, random)
+	for print := range uint64(3) {
+		f.answer(0, print+1)
+	}
+	f.count(1)
+	for print := range uint64(6) {
+		f.answer(1, print+1)
+	}
+	if n := f.ask(1, 3, random); n != 3 || f.answer(1, 4)+f.answer(1, 5)+f.answer(1, 6) != 3*changePort {
+		t.Errorf("%d are chosen, and not those three that may be asked", n)
+	}
 }
 
 // A flow that stays is asked at most once a second, and left alone for longer and longer;
@@ -87,6 +100,11 @@ func TestFlowIsLeftAloneForLonger(t *testing.T) {
 		if i >= len(times) || i >= len(want) || times[i] != want[i]*seconds {
 			t.Fatalf("asked at %v ns, want %v s", times, want)
 		}
+	}
+	round(386*seconds, false)
+	round(387*seconds, false)
+	if round(388*seconds, true) {
+		t.Error("one that was silent for a moment is asked again")
 	}
 	if round(449*seconds, false); f.find(7) != nil && f.find(7).load > 0 {
 		t.Fatal("it is seen without sending")
@@ -168,6 +186,14 @@ func TestFlowsAreBounded(t *testing.T) {
 	f.answer(later, inSet(100))
 	if f.seen() != 2 || f.find(inSet(100)) == nil || f.find(inSet(0)).tries != 1 {
 		t.Errorf("%d flows are seen", f.seen())
+	}
+	for i := range flowWays {
+		f.answer(later, inSet(i+1)) // the last two find no place
+	}
+	for _, i := range []int{0, 100, 1, 2, 3, 4, 5, 6} {
+		if e := f.find(inSet(i)); e == nil || e.load == 0 {
+			t.Errorf("flow %d has lost its place to one that came later", i)
+		}
 	}
 	for range 20 * flowSets * flowWays {
 		f.answer(later, random.Uint64())

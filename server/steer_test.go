@@ -287,6 +287,24 @@ func TestRepeatHasFreshSteering(t *testing.T) {
 	}
 }
 
+// What is answered and what is taken in counts for its flow; what is dropped does not.
+func TestWhatCountsForAFlow(t *testing.T) {
+	key := newKey(t, apikey.AuthAES, 7)
+	w := newWorker(t, newFakeClock(), workerRules(), Tenant{Keys: []apikey.Key{key}})
+	w.flows = newFlows()
+	w.flows.count(w.clock.Now().Mono)
+	c := newClient(t, key)
+	request := c.request(checkout(1))
+	c.next()
+	report := c.report(observation(5))
+	for _, b := range [][]byte{request, request, report, report, request[:50], request[:len(request)-1]} {
+		w.ask(b)
+	}
+	if e := w.flows.find(w.flows.print(peer)); e == nil || e.load != 3 {
+		t.Errorf("a request, its repeat and a report count as %+v", e)
+	}
+}
+
 // Where there is nothing to balance, and where it is not wanted, there is no balancer.
 func TestWhoSteers(t *testing.T) {
 	for _, c := range []struct {
