@@ -1,0 +1,6 @@
+package main
+
+type simCmd struct {
+	List simListCmd `cmd:"" help:"List the scenarios that come with this program."`
+	Run  simRunCmd  `cmd:"" help:"Play a scenario and measure it."`
+}
