@@ -16,6 +16,10 @@ import (
 // gateNeighbor is the most that an attack may multiply another tenant's p99 by.
 const gateNeighbor = 2.0
 
+// mostLate is how late the neighbor's sender may be, at its p99 and alone, in microseconds. If it is
+// later, something else has the processors, and there is nothing to judge.
+const mostLate = 2000
+
 // neighborPlan is how the measurement is made.
 type neighborPlan struct {
 	Rate   float64       // of the neighbor, requests a second
@@ -126,12 +130,15 @@ func (r *neighborRun) under(ctx context.Context, kind string, limited bool) (nei
 			}
 			p99[i] = float64(slice.at(99))
 			which := 0
+			late := micros(slice.late.ValueAtPercentile(99))
 			if attacked {
 				which = 1
 				row.Lost += slice.asked - slice.answered
+				row.LateAttacked = max(row.LateAttacked, late)
+			} else {
+				row.Late = max(row.Late, late)
 			}
 			all[which].Merge(slice.seen)
-			row.Late = max(row.Late, micros(slice.late.ValueAtPercentile(99)))
 		}
 		row.Pairs = append(row.Pairs, p99[1]/p99[0], p99[2]/p99[3])
 	}

@@ -84,6 +84,18 @@ func TestAttacksAreBuilt(t *testing.T) {
 	}
 }
 
+// A run in which the sender itself was late is neither within the gate nor beyond it.
+func TestNothingToJudge(t *testing.T) {
+	for late, judged := range map[float64]bool{mostLate: true, mostLate + 1: false} {
+		r := neighborReport{Gate: gateNeighbor, Attacks: []neighborRow{{Pairs: []float64{3}, Late: late}}}
+		r.Attacks[0].finish()
+		var out strings.Builder
+		if err := r.print(&out); err == nil || errors.Is(err, errGate) != judged {
+			t.Errorf("%.0f us late: %v", late, err)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	for _, args := range [][]string{{"-rate", "0"}, {"-flows", "0"}, {"-slice", "0s"}, {"-groups", "0"}, {"-share", "-1"}, {"-what"}} {
 		if _, err := parseNeighbor(args); err == nil {
