@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,6 +229,25 @@ func TestKill(t *testing.T) {
 	members := got.of(RecordMembership)
 	if last := members[len(members)-1].Servers; len(last) != 2 || last[1].ID != starts[2].ID {
 		t.Errorf("in the end web knows %v, not B and the younger A", last)
+	}
+}
+
+// TestKilledTwice: a server stays down as long as anything keeps it down.
+func TestKilledTwice(t *testing.T) {
+	s := small(func(s *Scenario) {
+		s.Faults = []Fault{
+			{Kind: FaultKill, At: ms(100), For: ms(100), Server: "A"},
+			{Kind: FaultKill, At: ms(150), For: ms(200), Server: "A"},
+		}
+	})
+	var at []time.Duration
+	for _, r := range play(t, s, 1).of(RecordServer) {
+		if r.Server == 0 {
+			at = append(at, r.At)
+		}
+	}
+	if want := []time.Duration{0, ms(100), ms(350)}; len(at) != 4 || !slices.Equal(at[:3], want) {
+		t.Errorf("A starts and ends at %v, not %v", at, want)
 	}
 }
 
