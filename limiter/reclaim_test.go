@@ -169,6 +169,21 @@ func TestWithoutMemory(t *testing.T) {
 	}
 }
 
+// TestShrunkWithoutMemory: a bucket that is back to one group, and finds no memory for a second, lets
+// that one take in all.
+func TestShrunkWithoutMemory(t *testing.T) {
+	b := newEngineBucket(10, 100)
+	for _, at := range []int64{1, 2, 5 * nsPerMs} {
+		b.take(at, 1)
+	}
+	b.b.mem.limit = 0
+	for k, at := range []int64{12 * nsPerMs, 13 * nsPerMs, 14 * nsPerMs} {
+		if ok, live := b.take(at, 1); !ok || live != uint32(k+2) || b.groupCount() != 1 {
+			t.Errorf("at %d ms: %t, %d tokens in %d groups", at/nsPerMs, ok, live, b.groupCount())
+		}
+	}
+}
+
 // TestIdleEngineIsSmall has a server take on very many tenants that ask nothing.
 func TestIdleEngineIsSmall(t *testing.T) {
 	const n = 100
