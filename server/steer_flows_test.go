@@ -227,3 +227,31 @@ func TestNoDuty(t *testing.T) {
 		t.Error("asked without a duty")
 	}
 }
+
+// BenchmarkFeedback is what steering adds to each answer.
+func BenchmarkFeedback(b *testing.B) {
+	for _, duty := range []struct {
+		name  string
+		flows func() *flows
+	}{
+		{"without", func() *flows { return nil }},
+		{"none", newFlows},
+		{"count", func() *flows { return countedFlows(0, nil) }},
+		{"ask", func() *flows {
+			f := countedFlows(0, nil)
+			for i := range 1000 {
+				f.feedback(0, netip.AddrPortFrom(peer.Addr(), uint16(i+1)))
+			}
+			f.ask(0, 100, rand.New(rand.NewPCG(1, 1)))
+			return f
+		}},
+	} {
+		b.Run(duty.name, func(b *testing.B) {
+			f := duty.flows()
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				f.feedback(int64(i), netip.AddrPortFrom(peer.Addr(), uint16(i%1000+1)))
+			}
+		})
+	}
+}

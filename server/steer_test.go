@@ -285,6 +285,11 @@ func TestRepeatHasFreshSteering(t *testing.T) {
 			t.Errorf("answer %d has another outcome: %+v", i, r.view.Resource(0))
 		}
 	}
+	clock.advance(askEvery)
+	c.next()
+	if r := c.open(w.ask(c.request(q)), wire.Layout2); r.header.Steering != changePort {
+		t.Error("a flow that stays is not asked a second later")
+	}
 }
 
 // What is answered and what is taken in counts for its flow; what is dropped does not.
