@@ -37,7 +37,7 @@ type simClient struct {
 	delay  int     // slices until it moves when it is asked; 0 is with its next datagram
 	deaf   bool    // it never moves
 	mute   bool    // it only sends what has no answer
-	print  uint64
+	mark   uint64
 	worker int
 	asked  int
 	moves  int // the slice in which it moves, 0 if it does not
@@ -70,7 +70,7 @@ func (c *crowd) add(worker int, loads ...float64) []*simClient {
 
 // place gives a client another port, and so a flow that the hash takes anywhere.
 func (c *crowd) place(s *simClient) {
-	s.print, s.worker, s.moves = c.random.Uint64(), c.random.IntN(len(c.totals)), 0
+	s.mark, s.worker, s.moves = c.random.Uint64(), c.random.IntN(len(c.totals)), 0
 }
 
 func (c *crowd) step() {
@@ -121,13 +121,13 @@ func (c *crowd) steps(n int) {
 func (c *crowd) send(s *simClient) {
 	c.totals[s.worker]++
 	w := c.b.workers[s.worker]
-	if s.mute || w.answer(int64(c.now), s.print) == keepPort {
+	if s.mute || w.answer(int64(c.now), s.mark) == keepPort {
 		return
 	}
-	if last, ok := c.lastAsk[s.print]; ok && c.now-last < time.Second {
+	if last, ok := c.lastAsk[s.mark]; ok && c.now-last < time.Second {
 		c.t.Fatalf("a flow is asked %v after it was", c.now-last)
 	}
-	c.lastAsk[s.print] = c.now
+	c.lastAsk[s.mark] = c.now
 	s.asked++
 	c.asked++
 	switch {

@@ -329,7 +329,7 @@ func TestBalancerRecovers(t *testing.T) {
 	}
 	c.clients[0].load = 0
 	for _, s := range c.clients[1:] {
-		s.worker = 1 + int(s.print)&1 // two of the workers
+		s.worker = 1 + int(s.mark)&1 // two of the workers
 	}
 	c.steps(lastRest + 60)
 	if c.share() > 1.2 || c.b.rest != firstRest {

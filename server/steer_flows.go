@@ -55,7 +55,7 @@ type flows struct {
 
 // flow is a peer's address and port, known by a hash of them.
 type flow struct {
-	print  uint64 // 0 in a place where there is none
+	mark   uint64 // 0 in a place where there is none
 	at     int64  // ns: when it was last asked, if tries is not 0
 	load   uint32 // datagrams while they were last counted
 	tries  uint8  // how often it has been asked in vain so far
@@ -70,7 +70,7 @@ func (f *flows) feedback(now int64, from netip.AddrPort) uint8 {
 	if f == nil || f.duty.Load() == dutyNone {
 		return keepPort
 	}
-	return f.answer(now, f.print(from))
+	return f.answer(now, f.mark(from))
 }
 
 // reported takes in that a flow has sent a report. Reports have no answer to ask by: they
@@ -79,17 +79,17 @@ func (f *flows) reported(from netip.AddrPort) {
 	if f == nil || f.duty.Load() != dutyCount {
 		return
 	}
-	print := f.print(from)
+	mark := f.mark(from)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if e := f.find(print); e != nil {
+	if e := f.find(mark); e != nil {
 		e.load++
 	}
 }
 
-// print returns what a flow is known by. The seed is a secret of the process, so nobody
+// mark returns what a flow is known by. The seed is a secret of the process, so nobody
 // can choose flows that share a set.
-func (f *flows) print(from netip.AddrPort) uint64 {
+func (f *flows) mark(from netip.AddrPort) uint64 {
 	var b [18]byte
 	a := from.Addr().As16()
 	copy(b[:], a[:])
@@ -97,16 +97,16 @@ func (f *flows) print(from netip.AddrPort) uint64 {
 	return max(1, maphash.Bytes(f.seed, b[:]))
 }
 
-func (f *flows) answer(now int64, print uint64) uint8 {
+func (f *flows) answer(now int64, mark uint64) uint8 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch f.duty.Load() {
 	case dutyCount:
-		if e := f.take(now, print); e != nil {
+		if e := f.take(now, mark); e != nil {
 			e.load++
 		}
 	case dutyAsk:
-		if e := f.find(print); e != nil && e.chosen && e.mayBeAsked(now) {
+		if e := f.find(mark); e != nil && e.chosen && e.mayBeAsked(now) {
 			e.at = now
 			e.tries = min(e.tries+1, patientTries+maxDoublings)
 			f.asked.Add(1)
@@ -116,12 +116,12 @@ func (f *flows) answer(now int64, print uint64) uint8 {
 	return keepPort
 }
 
-func (f *flows) set(print uint64) *[flowWays]flow { return &f.sets[print%flowSets] }
+func (f *flows) set(mark uint64) *[flowWays]flow { return &f.sets[mark%flowSets] }
 
-func (f *flows) find(print uint64) *flow {
-	set := f.set(print)
+func (f *flows) find(mark uint64) *flow {
+	set := f.set(mark)
 	for i := range set {
-		if set[i].print == print {
+		if set[i].mark == mark {
 			return &set[i]
 		}
 	}
@@ -131,22 +131,22 @@ func (f *flows) find(print uint64) *flow {
 // take returns the place of a flow, or nil if all that it could have are in use. One that
 // was asked has its place for askEvery, so that it is not asked more often than that, and
 // keeps it longer only as far as nobody needs it.
-func (f *flows) take(now int64, print uint64) *flow {
-	set := f.set(print)
+func (f *flows) take(now int64, mark uint64) *flow {
+	set := f.set(mark)
 	var free *flow
 	for i := range set {
 		e := &set[i]
 		switch {
-		case e.print == print:
+		case e.mark == mark:
 			return e
-		case e.print == 0:
+		case e.mark == 0:
 			free = e
 		case free == nil && e.load == 0 && now-e.at >= int64(askEvery):
 			free = e
 		}
 	}
 	if free != nil {
-		*free = flow{print: print}
+		*free = flow{mark: mark}
 	}
 	return free
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// counted makes flows whose datagrams were counted at a time: so many of each print.
+// counted makes flows whose datagrams were counted at a time: so many of each mark.
 func countedFlows(now int64, loads map[uint64]int) *flows {
 	f := newFlows()
 	f.count(now)
-	for print, n := range loads {
+	for mark, n := range loads {
 		for range n {
-			f.answer(now, print)
+			f.answer(now, mark)
 		}
 	}
 	return f
@@ -38,9 +38,9 @@ func TestChoiceOfFlows(t *testing.T) {
 			t.Fatalf("%d are chosen", n)
 		}
 		chosen := 0
-		for print := range loads {
-			if f.answer(0, print) == changePort {
-				times[print]++
+		for mark := range loads {
+			if f.answer(0, mark) == changePort {
+				times[mark]++
 				chosen++
 			}
 		}
@@ -48,9 +48,9 @@ func TestChoiceOfFlows(t *testing.T) {
 			t.Fatalf("%d of %d are asked, %d counted", chosen, excess/load, f.asked.Load())
 		}
 	}
-	for print := range uint64(flows) {
-		if n := times[print+1]; n < 60 || n > 145 { // 100 on average, 9 off is usual
-			t.Errorf("flow %d is chosen %d times", print, n)
+	for mark := range uint64(flows) {
+		if n := times[mark+1]; n < 60 || n > 145 { // 100 on average, 9 off is usual
+			t.Errorf("flow %d is chosen %d times", mark, n)
 		}
 	}
 	if len(times) != flows {
@@ -59,12 +59,12 @@ func TestChoiceOfFlows(t *testing.T) {
 	// Those that are left alone are chosen in nobody's place.
 	f := countedFlows(0, map[uint64]int{1: 1, 2: 1, 3: 1})
 	f.ask(0, 10, random)
-	for print := range uint64(3) {
-		f.answer(0, print+1)
+	for mark := range uint64(3) {
+		f.answer(0, mark+1)
 	}
 	f.count(1)
-	for print := range uint64(6) {
-		f.answer(1, print+1)
+	for mark := range uint64(6) {
+		f.answer(1, mark+1)
 	}
 	if n := f.ask(1, 3, random); n != 3 || f.answer(1, 4)+f.answer(1, 5)+f.answer(1, 6) != 3*changePort {
 		t.Errorf("%d are chosen, and not those three that may be asked", n)
@@ -130,33 +130,33 @@ func TestReportsCountForKnownFlows(t *testing.T) {
 	f.feedback(0, known)
 	f.reported(known)
 	f.reported(known)
-	if e := f.find(f.print(known)); e == nil || e.load != 3 || f.seen() != 1 {
+	if e := f.find(f.mark(known)); e == nil || e.load != 3 || f.seen() != 1 {
 		t.Errorf("%d flows, the one with a request has %+v", f.seen(), e)
 	}
 	f.ask(0, 10, rand.New(rand.NewPCG(1, 1)))
 	f.reported(known)
-	if e := f.find(f.print(known)); e.load != 3 {
+	if e := f.find(f.mark(known)); e.load != 3 {
 		t.Errorf("counted while nothing is counted: %+v", e)
 	}
 }
 
 // Every part of the address and the port makes another flow, and who does not know the
 // seed cannot tell which share a place.
-func TestPrints(t *testing.T) {
+func TestMarks(t *testing.T) {
 	f, other := newFlows(), newFlows()
 	seen := make(map[uint64]string)
 	for _, text := range []string{
 		"192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:257", "192.0.2.2:1", "192.1.2.1:1", "[2001:db8::1]:1", "[2001:db8:1::1]:1", "[::1]:1",
 	} {
 		p := netip.MustParseAddrPort(text)
-		print := f.print(p)
-		if print != f.print(p) || print == other.print(p) {
-			t.Errorf("%s: the same seed does not give the same print, or another gives it", text)
+		mark := f.mark(p)
+		if mark != f.mark(p) || mark == other.mark(p) {
+			t.Errorf("%s: the same seed does not give the same mark, or another gives it", text)
 		}
-		if was, ok := seen[print]; ok {
+		if was, ok := seen[mark]; ok {
 			t.Errorf("%s and %s are one flow", text, was)
 		}
-		seen[print] = text
+		seen[mark] = text
 	}
 }
 

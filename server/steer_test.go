@@ -305,7 +305,7 @@ func TestWhatCountsForAFlow(t *testing.T) {
 	for _, b := range [][]byte{request, request, report, report, request[:50], request[:len(request)-1]} {
 		w.ask(b)
 	}
-	if e := w.flows.find(w.flows.print(peer)); e == nil || e.load != 3 {
+	if e := w.flows.find(w.flows.mark(peer)); e == nil || e.load != 3 {
 		t.Errorf("a request, its repeat and a report count as %+v", e)
 	}
 }
