@@ -16,9 +16,15 @@ import (
 // heading is the first line of a file in a corpus of Go's fuzzing.
 const heading = "go test fuzz v1"
 
-// readCorpus reads the inputs in a directory, in the order of their names. One that does not exist
-// holds none.
-func readCorpus(dir string, kinds []kind) ([]input, error) {
+// corpus is a directory of inputs.
+type corpus struct {
+	dir string
+	old bool // it may hold inputs of what the target was once
+}
+
+// read reads the inputs, in the order of their names. A directory that does not exist holds none.
+func (c corpus) read(kinds []kind) ([]input, error) {
+	dir := c.dir
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -37,6 +43,9 @@ func readCorpus(dir string, kinds []kind) ([]input, error) {
 			return nil, fmt.Errorf("storm: %w", err)
 		}
 		in, err := decodeFile(text, kinds)
+		if err != nil && c.old {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("storm: %s: %w", path, err)
 		}

@@ -24,17 +24,17 @@ var (
 // plan is which executions a storm is made of.
 type plan struct {
 	seed, from, to uint64
-	corpora        []string // directories of inputs
-	failures       string   // directory that a failing input is written into
+	corpora        []corpus
+	failures       string // directory that a failing input is written into
 }
 
 // Storm is the body of the test that goes with the fuzz function: it runs the check on the seeds, on
 // the inputs in testdata/fuzz, and on mutations of them all.
 func (t *Target) Storm(tt *testing.T) {
 	own := filepath.Join("testdata", "fuzz", t.name)
-	p := plan{seed: *flagSeed, from: *flagFrom, to: *flagCount, corpora: []string{own}, failures: own}
+	p := plan{seed: *flagSeed, from: *flagFrom, to: *flagCount, corpora: []corpus{{own, false}}, failures: own}
 	if *flagCorpus != "" {
-		p.corpora = append(p.corpora, filepath.Join(*flagCorpus, t.name))
+		p.corpora = append(p.corpora, corpus{filepath.Join(*flagCorpus, t.name), true})
 	}
 	start := time.Now()
 	t.storm(tt, &p)
@@ -74,10 +74,10 @@ func (t *Target) storm(tb testing.TB, p *plan) {
 }
 
 // inputs returns all there is to mutate.
-func (t *Target) inputs(corpora []string) ([]input, error) {
+func (t *Target) inputs(corpora []corpus) ([]input, error) {
 	inputs := append([]input{}, t.seeds...)
-	for _, dir := range corpora {
-		more, err := readCorpus(dir, t.kinds)
+	for _, c := range corpora {
+		more, err := c.read(t.kinds)
 		if err != nil {
 			return nil, err
 		}

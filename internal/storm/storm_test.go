@@ -90,7 +90,7 @@ func TestFailureReplays(t *testing.T) {
 			t.Fatalf("%s: %d files", name, len(files))
 		}
 		// The kept input is among the first of the next storm.
-		third, broken := play(t, unlikely(fail), &plan{seed: seed + 1, to: 3, corpora: []string{dir}, failures: dir})
+		third, broken := play(t, unlikely(fail), &plan{seed: seed + 1, to: 3, corpora: []corpus{{dir, false}}, failures: dir})
 		if !third.failed && broken == nil {
 			t.Errorf("%s: the kept input passes", name)
 		}
@@ -170,7 +170,10 @@ func TestCorpusFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := readCorpus(dir, mixed.kinds)
+		if old, err := (corpus{dir, true}).read(mixed.kinds); err != nil || (len(old) == 1) != (name == "good") {
+			t.Errorf("%s, among what fuzzing once found: %d inputs, %v", name, len(old), err)
+		}
+		got, err := corpus{dir, false}.read(mixed.kinds)
 		if (err == nil) != (name == "good") {
 			t.Errorf("%s: %v", name, err)
 		}
