@@ -131,7 +131,6 @@ func (d *decoder) take(at string, ch *sim.Choice, n *yaml.Node) error {
 	d.mark(at+".Take", n)
 	if isText(n) {
 		name, err := text(n, "take")
-		d.mark(at+".Take[0].Bucket", n)
 		ch.Take = []sim.Take{{Bucket: name, Tokens: 1}}
 		return err
 	}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,15 +112,68 @@ func TestReading(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.what, c.got, c.want)
 		}
 	}
-	small, err := Parse([]byte("clients: {w: {constant: every 1ms, ask: b}}\nbuckets: {b: 30/m}\nfaults: [{partition: A}, {dns: fails}]\n"), nil)
+	small, err := Parse([]byte("clients: {w: {constant: 7/s, ask: b}}\nbuckets: {b: 30/m}\nfaults: [{partition: A}, {dns: fails}]\nnetwork: {delay: file rtt.txt}\n"), beside)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(small.Servers) != 3 || small.Servers[0].Name != "A" || small.Servers[0].Age <= small.Servers[2].Age || !small.Servers[1].Pacing || small.Length != 10*time.Second || small.Policy != policy.Default() {
 		t.Errorf("the defaults are %+v", small)
 	}
+	if every := small.Clients[0].Arrivals.Every; every != 142_857_143 {
+		t.Errorf("seven in a second are one every %v", every)
+	}
+	if d := small.Links[0].Delay; d.At(15<<60) != time.Millisecond || d.At(1<<64-1) != 2*time.Millisecond {
+		t.Errorf("of 20 times 1 ms and once 2 ms nine tenths are up to %v, all up to %v", d.At(15<<60), d.At(1<<64-1))
+	}
+	if small.Clients[0].Arrivals.Kind != sim.ArriveConstant {
+		t.Errorf("the arrivals are %+v", small.Clients[0].Arrivals)
+	}
 	if f := small.Faults; f[0].From != "A" || f[0].To != "*" || !f[0].Both || f[1].Kind != sim.FaultResolver {
 		t.Errorf("the faults are %+v", f)
+	}
+}
+
+// TestWords holds what words stand for in place of numbers, and the names of arrivals and faults
+// for what kind each is.
+func TestWords(t *testing.T) {
+	s, err := Parse([]byte(strings.Replace(strings.Replace(whole, "services:", "#", 1), "clients:", "#", 1)+`
+services: {db: {parallel: unlimited, sample: none, queue: unlimited, tracker: db}}
+clients:
+  a: {constant: 1/s, ask: shop}
+  b: {poisson: 1/s, ask: shop}
+  c: {burst: {size: 1, rate: 1/s}, ask: shop}
+  d: {closed: 1, ask: shop}
+  e: {trace: file arrivals.txt, ask: shop}
+faults:
+  - {partition: A}
+  - {loss: {chance: 1%}}
+  - {delay: {by: 1ms}}
+  - {pause: A}
+  - {slow: {server: A, by: 1ms}}
+  - {kill: A}
+  - {forget: A}
+  - {clock: {server: A, by: 1s}}
+  - {dns: [A]}
+  - {dns: empty}
+  - {dns: fails}
+  - {dns: stranger}
+  - {work: {service: db, by: 1ms}}
+`), beside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Services[0]; w.Parallel >= 0 || w.Sample >= 0 || w.Queue != 0 {
+		t.Errorf("the words stand for %+v", w)
+	}
+	for i, c := range s.Clients {
+		if want := sim.ArriveConstant + sim.ArrivalKind(i); c.Arrivals.Kind != want {
+			t.Errorf("clients %s have arrivals of kind %d, want %d", c.Name, c.Arrivals.Kind, want)
+		}
+	}
+	for i, f := range s.Faults {
+		if want := sim.FaultPartition + sim.FaultKind(i); f.Kind != want {
+			t.Errorf("fault %d is a %v, want a %v", i, f.Kind, want)
+		}
 	}
 }
 

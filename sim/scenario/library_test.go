@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/weirhq/weir/sim"
@@ -25,49 +26,63 @@ var shown = []string{
 // TestLibrary plays every shipped scenario and variant and compares a digest of all its records,
 // and a few measures, with the golden.
 func TestLibrary(t *testing.T) {
-	var got strings.Builder
-	fmt.Fprintf(&got, "# scenario, requests, digest, and %s; seed 1; -rewrite writes this\n", strings.Join(shown, ", "))
-	perfectRuns := 0
-	for _, s := range library(t) {
-		if s.Purpose == "" || s.Purpose != strings.TrimSpace(s.Purpose) || !strings.HasSuffix(s.Purpose, ".") {
-			t.Errorf("%s: the purpose is no sentence: %q", s.Name, s.Purpose)
+	all := library(t)
+	lines := make([]string, len(all))
+	var perfectRuns atomic.Int64
+	t.Run("runs", func(t *testing.T) {
+		for i, s := range all {
+			t.Run(strings.ReplaceAll(s.Name, "/", ","), func(t *testing.T) {
+				t.Parallel()
+				var m *sim.Measures
+				if lines[i], m = play(t, s); holds(t, s, m) {
+					perfectRuns.Add(1)
+				}
+			})
 		}
-		line, m := play(t, s)
-		got.WriteString(line)
-		if n := m.Requests.Submitted; n == 0 || n > maxRequests {
-			t.Errorf("%s: %d requests", s.Name, n)
-		}
-		if m.Requests.Unended > 0 {
-			t.Errorf("%s: %d requests never end", s.Name, m.Requests.Unended)
-		}
-		if !perfect(s, m) {
-			continue
-		}
-		perfectRuns++
-		if m.Arrival.FalseGrant+m.Arrival.FalseDenial > 0 {
-			t.Errorf("%s: nothing goes wrong, but for %d false grants and %d false denials", s.Name, m.Arrival.FalseGrant, m.Arrival.FalseDenial)
-		}
+	})
+	if n := perfectRuns.Load(); n < 5 {
+		t.Errorf("in %d runs nothing goes wrong", n)
 	}
-	if perfectRuns < 5 {
-		t.Errorf("in %d runs nothing goes wrong", perfectRuns)
-	}
+	got := "# scenario, requests, digest, and " + strings.Join(shown, ", ") + "; seed 1; -rewrite writes this\n" + strings.Join(lines, "")
 	if *rewrite {
 		if err := os.MkdirAll(filepath.Dir(golden), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(golden)
+	data, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, line := range strings.Split(got.String(), "\n") {
-		if lines := strings.Split(string(want), "\n"); i >= len(lines) || lines[i] != line {
-			t.Errorf("a run is not as it was; if it is meant to differ, go test ./sim/scenario -rewrite\n got %s\nwant %s", line, at(lines, i))
+	want := strings.Split(string(data), "\n")
+	for i, line := range strings.Split(got, "\n") {
+		if at(want, i) != line {
+			t.Errorf("a run is not as it was; if it is meant to differ, go test ./sim/scenario -rewrite\n got %s\nwant %s", line, at(want, i))
 		}
 	}
+}
+
+// holds checks what every shipped scenario promises, and reports whether nothing went wrong in it.
+func holds(t *testing.T, s *sim.Scenario, m *sim.Measures) bool {
+	t.Helper()
+	if s.Purpose != strings.TrimSpace(s.Purpose) || !strings.HasSuffix(s.Purpose, ".") {
+		t.Errorf("the purpose is no sentence: %q", s.Purpose)
+	}
+	if n := m.Requests.Submitted; n == 0 || n > maxRequests {
+		t.Errorf("there are %d requests", n)
+	}
+	if m.Requests.Unended > 0 {
+		t.Errorf("%d requests never end", m.Requests.Unended)
+	}
+	if !perfect(s, m) {
+		return false
+	}
+	if m.Arrival.FalseGrant+m.Arrival.FalseDenial > 0 {
+		t.Errorf("nothing goes wrong, but for %d false grants and %d false denials", m.Arrival.FalseGrant, m.Arrival.FalseDenial)
+	}
+	return true
 }
 
 // perfect tells a run in which nothing goes wrong: no fault, no loss, and the oldest server decides

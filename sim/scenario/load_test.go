@@ -59,7 +59,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s is named %s", c.find, s.Name)
 		}
 	}
-	if s, err := Embedded("healthy"); err != nil || s.Servers[0].Name != "A" || len(s.Servers) != 2 {
+	if s, err := Find("healthy"); err != nil || s.Servers[0].Name != "A" || len(s.Servers) != 2 {
 		t.Errorf("a file of this name hides the library's: %+v, %v", s, err)
 	}
 }

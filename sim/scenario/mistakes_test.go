@@ -68,6 +68,7 @@ func TestMistakes(t *testing.T) {
 		{"clients: {web: {trace: arrivals.txt}}", "1:24: `trace` must name a file, as in `trace: file arrivals.txt`, not \"arrivals.txt\""},
 		{"clients: {web: {trace: file none.txt}}", "1:24: `trace`: file none.txt cannot be read: "},
 		{"clients: {web: {trace: file bad.txt}}", "1:24: `trace`: file bad.txt: line 2: \"soon\" must be a duration such as 1.5ms, not below 0"},
+		{"clients: {web: {trace: file below.txt}}", "1:24: `trace`: file below.txt: line 1: \"-1ms\" must be a duration such as 1.5ms, not below 0"},
 		{"clients: {web: {trace: file empty.txt}}", "1:24: `trace`: file empty.txt: it has no values; write one a line, as in \"1.5ms 20\""},
 		{"clients: {web: {trace: file three.txt}}", "1:24: `trace`: file three.txt: line 1 must be a duration and, if there are several, their number, as in \"1.5ms 20\""},
 		{"clients: {web: {trace: file many.txt}}", "1:24: `trace`: file many.txt has more than 4194304 requests"},
@@ -178,6 +179,8 @@ func mistaken(name string) ([]byte, error) {
 		return []byte("# nothing\n"), nil
 	case "three.txt":
 		return []byte("1ms 2 3\n"), nil
+	case "below.txt":
+		return []byte("-1ms\n"), nil
 	case "back.txt":
 		return []byte("2ms\n1ms\n"), nil
 	case "many.txt":

@@ -45,8 +45,8 @@ func (d *decoder) pairs(n *yaml.Node, what, right string, pair func(name, value 
 	seen := make(map[string]bool, len(m.Content)/2)
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		name, value := m.Content[i], m.Content[i+1]
-		if d.nodes++; d.nodes > maxNodes {
-			return yamlfile.At(name, "with its aliases written out the file has more than %d fields; write fewer", maxNodes)
+		if err := d.look(name); err != nil {
+			return err
 		}
 		if name.Kind != yaml.ScalarNode {
 			return yamlfile.At(name, "a field's name must be a text")
@@ -92,12 +92,20 @@ func (d *decoder) list(n *yaml.Node, what string, item func(i int, n *yaml.Node)
 		return yamlfile.At(n, "`%s` must be a list, as in `%s: [ … ]`", what, what)
 	}
 	for i, c := range l.Content {
-		if d.nodes++; d.nodes > maxNodes {
-			return yamlfile.At(c, "with its aliases written out the file has more than %d fields; write fewer", maxNodes)
+		if err := d.look(c); err != nil {
+			return err
 		}
 		if err := item(i, c); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// look counts a node that is looked at.
+func (d *decoder) look(n *yaml.Node) error {
+	if d.nodes++; d.nodes > maxNodes {
+		return yamlfile.At(n, "with its aliases written out the file has more than %d fields; write fewer", maxNodes)
 	}
 	return nil
 }
