@@ -109,6 +109,7 @@ func TestMistakes(t *testing.T) {
 		{"faults: [{slow: A}]", "1:17: `slow` must be a mapping with the fields server, by"},
 		{"faults: [{dns: wrong}]", "1:16: `dns` must be a list of the servers that it names, as in `dns: [A, B]`, or empty, fails or stranger"},
 
+		{"variants: {}\nvariants: {}" + web, "2:11: `variants` is there twice; remove one"},
 		{"variants: [a]" + web, "1:11: `variants` must be a mapping from names to settings"},
 		{"variants: {a: fast}" + web, "1:15: a variant must be a mapping with the fields that it changes, as in `{policy: fastest-valid}`"},
 		{"variants: {a: {name: b}}" + web, "1:16: a variant cannot change `name`; remove it"},

@@ -119,7 +119,9 @@ func (d *decoder) fileFields(s *sim.Scenario) []field {
 		}},
 		{"services", func(n *yaml.Node) error { return d.services(n, s) }},
 		{"faults", func(n *yaml.Node) error { return d.faults(n, s) }},
-		{"variants", nil}, // see split
+		{"variants", func(n *yaml.Node) error {
+			return yamlfile.At(n, "`variants` is there twice; remove one") // split has taken the first out
+		}},
 	}
 }
 
