@@ -56,6 +56,9 @@ func (p *progressTeller) tell(now time.Time, played, all time.Duration) {
 			progressbar.OptionSetWriter(p.std.err),
 			progressbar.OptionSetDescription("simulating "+all.String()),
 			progressbar.OptionSetWidth(30),
+			// It would count from when the bar appears.
+			progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionClearOnFinish(),
 		)
 	}
