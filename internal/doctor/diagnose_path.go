@@ -19,7 +19,7 @@ func (x *examination) loss() {
 	}
 	x.diagnosis("loss", Fault,
 		fmt.Sprintf("Of %d requests to %s %d got no answer: datagrams are lost on the way, or the server is too busy. A client asks again within its horizon, as often as its policy says.", sent, name(s), lost),
-		"Look for loss between the machines (mtr, ping), and for full socket buffers on the server (nstat -az UdpRcvbufErrors); a reason that rises in its weir_dropped_datagrams_total is another cause. With more replays in the policy more requests get through.", "")
+		"Look for loss between the machines (mtr, ping), and for full socket buffers on the server (weir_kernel_drops_total, nstat -az UdpRcvbufErrors); a reason that rises in its weir_dropped_datagrams_total, such as max_rate, is another cause. With more replays in the policy more requests get through.", "")
 }
 
 // mostLost reports whether no more than every other request was answered.
