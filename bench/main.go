@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -42,6 +43,7 @@ func main() {
 			continue
 		}
 		switch err := c.run(ctx, args); {
+		case errors.Is(err, flag.ErrHelp):
 		case errors.Is(err, errGate):
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)

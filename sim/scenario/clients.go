@@ -32,8 +32,8 @@ func (d *decoder) clients(n *yaml.Node, s *sim.Scenario) error {
 func (d *decoder) clientFields(at string, c *sim.Clients) []field {
 	return []field{
 		value(d, "count", at+".Count", &c.Count, count[int](1, 1<<16)),
-		d.arrival(at, c, "constant", sim.ArriveConstant, d.everyField),
-		d.arrival(at, c, "poisson", sim.ArrivePoisson, d.everyField),
+		d.arrival(at, c, "constant", sim.ArriveConstant, d.every("constant")),
+		d.arrival(at, c, "poisson", sim.ArrivePoisson, d.every("poisson")),
 		d.arrival(at, c, "burst", sim.ArriveBurst, func(at string, a *sim.Arrivals, n *yaml.Node) error {
 			return d.mapping(n, "a burst", d.burstFields(at, a))
 		}),
@@ -63,10 +63,12 @@ func (d *decoder) arrival(at string, c *sim.Clients, name string, kind sim.Arriv
 	}}
 }
 
-func (d *decoder) everyField(at string, a *sim.Arrivals, n *yaml.Node) (err error) {
-	d.mark(at+".Every", n)
-	a.Every, err = period(n, "the rate")
-	return err
+func (d *decoder) every(name string) func(at string, a *sim.Arrivals, n *yaml.Node) error {
+	return func(at string, a *sim.Arrivals, n *yaml.Node) (err error) {
+		d.mark(at+".Every", n)
+		a.Every, err = period(n, name)
+		return err
+	}
 }
 
 func (d *decoder) burstFields(at string, a *sim.Arrivals) []field {

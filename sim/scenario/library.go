@@ -49,7 +49,7 @@ func EmbeddedFile(name string) (*File, error) {
 		if near := nearest(name, List()); near != "" {
 			return nil, fmt.Errorf("scenario: the library has no %q; did you mean %s?", name, near)
 		}
-		return nil, fmt.Errorf("scenario: the library has no %q; it has %s", name, strings.Join(List(), ", "))
+		return nil, fmt.Errorf("scenario: the library has no %q; it has %s; a file is given with its ending, such as shop.yaml", name, strings.Join(List(), ", "))
 	}
 	f, err := ParseFile(data, scenarios.Files.ReadFile)
 	if err != nil {
