@@ -72,7 +72,9 @@ func slip(b []byte) []byte {
 	m.Id, m.Response, m.RecursionDesired, m.Truncated = q.Id, true, q.RecursionDesired, true
 	m.Question = q.Question
 	out, err := m.Pack()
-	if err != nil {
+	// It is longer than the question only if the name there was compressed, by pointers to what
+	// follows or into itself. Nobody has a reason to ask so but to have much sent to somebody.
+	if err != nil || len(out) > len(b) {
 		return nil
 	}
 	return out
