@@ -125,6 +125,9 @@ func (s *Server) use(tenants []Tenant) error {
 	}
 	if s.made { // a start that fails later logs nothing but its error
 		s.log.Info("tenants in force", "tenants", ch.tenants, "added", some(ch.added), "removed", some(ch.removed), "changed", some(ch.changed))
+		if ch.tenants == 0 && len(ch.removed) > 0 {
+			s.log.Warn("no tenants are left, so every datagram is dropped (unknown_key) and all state is freed; put the tenants back if that was not meant")
+		}
 		s.tellRooms(ch.resized)
 		s.warnOfTenants()
 	}

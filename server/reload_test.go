@@ -307,7 +307,19 @@ func TestReloadNamesTenants(t *testing.T) {
 	for id := range uint64(20) {
 		crowd = append(crowd, Tenant{Keys: []apikey.Key{newKey(t, apikey.AuthAES, 100+id)}})
 	}
-	set(inForce+` tenants=21 added="[100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 and 4 more]" removed=[first] changed=[]`, crowd...)
+	const none = "no tenants are left"
+	if strings.Contains(s.log.String(), none) {
+		t.Errorf("the log says %q while there were some", none)
+	}
+	set(inForce+" tenants=0 added=[] removed=\"[first same]\" changed=[]")
+	if strings.Count(s.log.String(), "level=WARN msg=\""+none) != 1 {
+		t.Errorf("the log does not warn %q", none)
+	}
+	set(inForce+" tenants=0 added=[] removed=[] changed=[]")
+	if strings.Count(s.log.String(), none) != 1 {
+		t.Errorf("the log warns %q again, when there were none", none)
+	}
+	set(inForce+` tenants=21 added="[100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 and 5 more]" removed=[] changed=[]`, crowd...)
 }
 
 func TestReloadWithoutFile(t *testing.T) {
