@@ -1,16 +1,13 @@
 package dnszone
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/netip"
-	"os"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/filewatch"
 	"github.com/weirhq/weir/internal/yamlfile"
 )
 
@@ -37,7 +34,7 @@ type File struct {
 // fault. Unknown and repeated fields are errors, and so is a file that says
 // nothing: it may be half written. `members: []` says that there are none.
 func LoadMembers(path string) (File, error) {
-	data, err := readFile(path)
+	data, err := filewatch.Read(path, maxFile, nil)
 	if err != nil {
 		return File{}, fmt.Errorf("dnszone: %w", yamlfile.InFile(path, err))
 	}
@@ -46,23 +43,6 @@ func LoadMembers(path string) (File, error) {
 		return File{}, fmt.Errorf("dnszone: %w", yamlfile.InFile(path, err))
 	}
 	return f, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) { // it repeats the path
-			return nil, pe.Err
-		}
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("it is longer than %d bytes", maxFile)
-	}
-	return data, err
 }
 
 func parseMembers(data []byte) (File, error) {
