@@ -36,7 +36,7 @@ func Summarize(runs []*Measures) *Seeds {
 				values = append(values, v)
 			}
 		}
-		all.Scalars = append(all.Scalars, spread(s.Name, values))
+		all.Scalars = append(all.Scalars, SpreadOf(s.Name, values))
 	}
 	for _, m := range runs {
 		l := &m.Latency
@@ -66,8 +66,10 @@ func (t *Timeline) add(o *Timeline) {
 	}
 }
 
-// spread sums values in their order. Products are rounded before they are added, on every machine.
-func spread(name string, values []float64) Spread {
+// SpreadOf returns the spread of a number over runs, such as how much a scalar differs between two
+// policies under the same seed. Values are summed in their order and products are rounded before they
+// are added, so that it is the same on every machine.
+func SpreadOf(name string, values []float64) Spread {
 	n := len(values)
 	if n == 0 {
 		return Spread{Name: name}

@@ -1,6 +1,7 @@
 package main
 
 type simCmd struct {
-	List simListCmd `cmd:"" help:"List the scenarios that come with this program."`
-	Run  simRunCmd  `cmd:"" help:"Play a scenario and measure it."`
+	List    simListCmd    `cmd:"" help:"List the scenarios that come with this program."`
+	Run     simRunCmd     `cmd:"" help:"Play a scenario and measure it."`
+	Compare simCompareCmd `cmd:"" help:"Play scenarios under several policies and put them side by side."`
 }

@@ -53,7 +53,8 @@ func Rooms() map[string]Room {
 			Ours:    []string{"sim", "sim/scenarios", "limiter", "policy", "wire", "apikey", "internal/yamlfile"},
 			Modules: []string{modYAML},
 		},
-		"internal/simrun": {Ours: []string{"sim"}},
+		"internal/simrun":     {Ours: []string{"sim"}},
+		"internal/simcompare": {Ours: []string{"sim", "policy", "internal/simrun"}},
 
 		"discovery": {Ours: []string{"ident"}, Modules: []string{modDNS}},
 		"dnszone": {
@@ -90,7 +91,7 @@ func Rooms() map[string]Room {
 		"conformance/adapter/go":           {Ours: append([]string{"conformance"}, importable...)},
 		"conformance/cmd/weir-conformance": {Ours: []string{"conformance", "conformance/runner"}, Modules: []string{modKong}},
 
-		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML, modBar}},
+		"cmd/weir":     {Ours: []string{"..."}, Modules: []string{modKong, modYAML, modBar, modSys}},
 		"examples/...": {Ours: importable},
 
 		// For tests only: no other room lists them.
