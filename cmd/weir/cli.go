@@ -20,6 +20,7 @@ type cli struct {
 	Serve      serveCmd      `cmd:"" help:"Run an r-server."`
 	DNS        dnsCmd        `cmd:"" name:"dns" help:"Serve the DNS zone in which clients find the servers."`
 	Doctor     doctorCmd     `cmd:"" help:"Find out why there is no decision."`
+	Measure    measureCmd    `cmd:"" help:"Measure round trips to the servers."`
 	Sim        simCmd        `cmd:"" name:"sim" help:"Simulate clients and servers, and what goes wrong."`
 	Dissect    dissectCmd    `cmd:"" help:"Take datagrams apart, one in hex a line."`
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`

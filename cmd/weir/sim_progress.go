@@ -33,11 +33,13 @@ type progressTeller struct {
 	std      *stdio
 	terminal bool
 	next     time.Time
+	done     string // what was done, and is being done
+	doing    string
 	bar      *progressbar.ProgressBar // once it is shown
 }
 
 func newProgressTeller(std *stdio, terminal bool, now time.Time) *progressTeller {
-	return &progressTeller{std: std, terminal: terminal, next: now.Add(quiet)}
+	return &progressTeller{std: std, terminal: terminal, next: now.Add(quiet), done: "simulated", doing: "simulating"}
 }
 
 func (p *progressTeller) tell(now time.Time, played, all time.Duration) {
@@ -47,14 +49,14 @@ func (p *progressTeller) tell(now time.Time, played, all time.Duration) {
 	share := int(100 * (float64(played) / float64(all)))
 	if !p.terminal {
 		p.next = now.Add(between)
-		p.std.note("simulated %d %% of %v", share, all)
+		p.std.note("%s %d %% of %v", p.done, share, all)
 		return
 	}
 	p.next = now.Add(100 * time.Millisecond)
 	if p.bar == nil {
 		p.bar = progressbar.NewOptions(100,
 			progressbar.OptionSetWriter(p.std.err),
-			progressbar.OptionSetDescription("simulating "+all.String()),
+			progressbar.OptionSetDescription(p.doing+" "+all.String()),
 			progressbar.OptionSetWidth(30),
 			// It would count from when the bar appears.
 			progressbar.OptionSetElapsedTime(false),

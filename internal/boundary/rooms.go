@@ -81,6 +81,10 @@ func Rooms() map[string]Room {
 		"internal/doctor": {
 			Ours: []string{".", "core", "wire", "policy", "ident", "apikey", "discovery", "internal/udp"},
 		},
+		"internal/roundtrip": {
+			Ours:    []string{"core", "wire", "ident", "apikey", "discovery", "internal/udp"},
+			Modules: []string{modHDR},
+		},
 		"internal/children": {},
 
 		"conformance": {Ours: []string{"policy"}},
