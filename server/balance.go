@@ -82,7 +82,7 @@ func newBalancer(workers []*flows, random *rand.Rand) *balancer {
 // between two calls compare.
 func (b *balancer) step(now int64, totals []uint64) {
 	b.measure(totals)
-	if b.sum < uint64(minLoad*len(b.workers)) {
+	if b.state != resting && b.sum < uint64(minLoad*len(b.workers)) { // a rest is no shorter for a lull
 		b.end(watching, 0)
 		return
 	}

@@ -192,6 +192,34 @@ func TestSpikesAreNotSteered(t *testing.T) {
 	}
 }
 
+// A lull ends no rest: else what cannot be mended would be looked into after each.
+func TestLullsEndNoRest(t *testing.T) {
+	const steps = 400
+	c := newCrowd(t, 4, 1)
+	c.add(0, 3000)
+	c.add(-1, even(16, 1000)...)
+	c.steps(300)
+	if c.b.rest != lastRest {
+		t.Fatalf("the next rest is %d steps", c.b.rest)
+	}
+	counts, before := 0, c.b.state
+	for n := range steps {
+		if n%8 == 0 { // nobody sends
+			c.now += steerEvery
+			c.b.step(int64(c.now), c.totals)
+		} else {
+			c.step()
+		}
+		if c.b.state == counting && before != counting {
+			counts++
+		}
+		before = c.b.state
+	}
+	if counts == 0 || counts > steps/lastRest+1 {
+		t.Errorf("in %d steps flows were counted %d times", steps, counts)
+	}
+}
+
 // With little to do, or fewer flows than workers, nothing is gained. As many flows as
 // workers find a worker each.
 func TestNothingToGain(t *testing.T) {
