@@ -200,6 +200,7 @@ func (r *registry) set(now limiter.Time, tenants []Tenant) (change, error) {
 
 func newTenant(t *Tenant) (*tenant, error) {
 	made := &tenant{asked: *t, name: t.Name, mute: t.Keys[0].Quotas().DedupTTL == 0, maxRate: t.MaxRate, shadow: t.Shadow}
+	made.asked.Keys = slices.Clone(t.Keys) // the caller may change its own
 	for _, k := range t.Keys {
 		c, err := wire.NewCredential(k)
 		if err != nil {

@@ -301,6 +301,10 @@ func TestReloadNamesTenants(t *testing.T) {
 		set(inForce+" tenants=2 added=[] removed=[] changed=[first]", first, same)
 	}
 	set(inForce+" tenants=2 added=[] removed=[] changed=[]", same, first)
+	turned := Tenant{Keys: []apikey.Key{key}, Name: "first"}
+	set(inForce+" tenants=2 added=[] removed=[] changed=[]", same, turned)
+	turned.Keys[0] = newKey(t, apikey.AuthCookie, 7) // in the list that is in force
+	set(inForce+" tenants=2 added=[] removed=[] changed=[first]", same, turned)
 	set(inForce+" tenants=1 added=[] removed=[first] changed=[]", same)
 	set(inForce+" tenants=2 added=[first] removed=[] changed=[]", same, first)
 	crowd := []Tenant{same}
