@@ -210,8 +210,10 @@ func TestReadBuffer(t *testing.T) {
 			t.Errorf("%d bytes after Close", got)
 		}
 	}
-	if c := listen(t, udp.Host(), "127.0.0.1:0", udp.Options{ReadBuffer: 1 << 30}); c.ReadBuffer() <= 100_000 {
-		t.Errorf("%d bytes of all that can be had", c.ReadBuffer())
+	for _, size := range []int{1 << 30, 1<<32 + 8192, 3 << 31} { // the last two are 8192 and less than 0 in 32 bits
+		if c := listen(t, udp.Host(), "127.0.0.1:0", udp.Options{ReadBuffer: size}); c.ReadBuffer() <= 100_000 {
+			t.Errorf("%d bytes of all that can be had when it is asked for %d", c.ReadBuffer(), size)
+		}
 	}
 }
 

@@ -62,11 +62,16 @@ func (s *socket) configure(o Options) error {
 	return nil
 }
 
+// mostReadBuffer is the most that a socket is asked for: systems take the size as 32 bits
+// with a sign, and double it. What one socket gets of a group that came out small can be more.
+const mostReadBuffer = 1<<30 - 1
+
 // setReadBuffer sets the size of the receive buffer; 0 leaves it as it is.
 func (s *socket) setReadBuffer(raw syscall.RawConn, size int) error {
 	if size == 0 {
 		return nil
 	}
+	size = min(size, mostReadBuffer)
 	if err := setReadBuffer(s.conn, raw, size); err != nil {
 		return fmt.Errorf("set the read buffer to %d bytes: %w", size, err)
 	}
