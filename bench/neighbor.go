@@ -52,6 +52,13 @@ func parseNeighbor(args []string) (neighborPlan, error) {
 	if p.Rate <= 0 || p.Flows < 1 || p.Share < 0 || p.Slice <= 0 || p.Groups < 1 {
 		return p, fmt.Errorf("the rate, the flows, the slice and the groups are above 0, and the share is not below")
 	}
+	known := p.Only == ""
+	for i := range kinds {
+		known = known || p.Only == kinds[i].name
+	}
+	if !known {
+		return p, fmt.Errorf("there is no attack %q; without --attack all are measured", p.Only)
+	}
 	return p, nil
 }
 

@@ -97,9 +97,14 @@ func TestNothingToJudge(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	for _, args := range [][]string{{"-rate", "0"}, {"-flows", "0"}, {"-slice", "0s"}, {"-groups", "0"}, {"-share", "-1"}, {"-what"}} {
+	for _, args := range [][]string{{"-rate", "0"}, {"-flows", "0"}, {"-slice", "0s"}, {"-groups", "0"}, {"-share", "-1"}, {"-what"}, {"-attack", "none"}} {
 		if _, err := parseNeighbor(args); err == nil {
 			t.Errorf("%v is taken", args)
+		}
+	}
+	for i := range kinds {
+		if p, err := parseNeighbor([]string{"-attack", kinds[i].name}); err != nil || p.Only != kinds[i].name {
+			t.Errorf("%s: %v", kinds[i].name, err)
 		}
 	}
 	p, err := parseNeighbor([]string{"-quick", "-json"})
