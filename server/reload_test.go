@@ -315,11 +315,11 @@ func TestReloadNamesTenants(t *testing.T) {
 	if strings.Contains(s.log.String(), none) {
 		t.Errorf("the log says %q while there were some", none)
 	}
-	set(inForce+" tenants=0 added=[] removed=\"[first same]\" changed=[]")
+	set(inForce + " tenants=0 added=[] removed=\"[first same]\" changed=[]")
 	if strings.Count(s.log.String(), "level=WARN msg=\""+none) != 1 {
 		t.Errorf("the log does not warn %q", none)
 	}
-	set(inForce+" tenants=0 added=[] removed=[] changed=[]")
+	set(inForce + " tenants=0 added=[] removed=[] changed=[]")
 	if strings.Count(s.log.String(), none) != 1 {
 		t.Errorf("the log warns %q again, when there were none", none)
 	}
