@@ -23,7 +23,7 @@ func TestReadReady(t *testing.T) {
 			n, err := c.ReadReady(ds)
 			for until := time.Now().Add(10 * time.Second); n < len(want) && err == nil && time.Now().Before(until); {
 				runtime.Gosched() // a busy kernel may still be at it
-				more := 0
+				var more int
 				more, err = c.ReadReady(ds[n:])
 				n += more
 			}
