@@ -51,10 +51,11 @@ func Rooms() map[string]Room {
 		"sim/scenarios": {},
 		"sim/scenario": {
 			Ours:    []string{"sim", "sim/scenarios", "limiter", "policy", "wire", "apikey", "internal/yamlfile"},
-			Modules: []string{modYAML},
+			Modules: []string{modYAML, modHDR},
 		},
 		"internal/simrun":     {Ours: []string{"sim"}},
 		"internal/simcompare": {Ours: []string{"sim", "policy", "internal/simrun"}},
+		"internal/simreport":  {Ours: []string{"sim", "internal/simcompare"}},
 
 		"discovery": {Ours: []string{"ident"}, Modules: []string{modDNS}},
 		"dnszone": {

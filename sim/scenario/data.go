@@ -25,9 +25,12 @@ type sample struct {
 // formats are the data files that can be read, by their names' ending.
 var formats = []struct {
 	ending string
-	read   func(data []byte) ([]sample, error)
+	trace  bool // has values in order, so that it may be a trace
+	words  bool // takes words behind its name
+	read   func(data []byte, words []string) ([]sample, error)
 }{
-	{".txt", readLines},
+	{".txt", true, false, func(data []byte, _ []string) ([]sample, error) { return readLines(data) }},
+	{".hlog", false, true, readLog},
 }
 
 // maxTrace is the number of requests in a recorded trace.
@@ -39,8 +42,8 @@ func (d *decoder) dist(n *yaml.Node, what string) (sim.Dist, error) {
 	if err != nil {
 		return sim.Dist{}, err
 	}
-	if name, ok := fileName(s); ok {
-		samples, err := d.samples(n, what, name)
+	if name, words, ok := fileName(s); ok {
+		samples, err := d.samples(n, what, name, words, false)
 		if err != nil {
 			return sim.Dist{}, err
 		}
@@ -59,11 +62,11 @@ func (d *decoder) trace(n *yaml.Node) ([]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, ok := fileName(s)
+	name, words, ok := fileName(s)
 	if !ok {
 		return nil, yamlfile.At(n, "`trace` must name a file, as in `trace: file arrivals.txt`, not %q", s)
 	}
-	samples, err := d.samples(n, "trace", name)
+	samples, err := d.samples(n, "trace", name, words, true)
 	if err != nil {
 		return nil, err
 	}
@@ -82,19 +85,28 @@ func (d *decoder) trace(n *yaml.Node) ([]time.Duration, error) {
 	return times, nil
 }
 
-// fileName reads "file rtt.txt".
-func fileName(s string) (string, bool) {
-	name, ok := strings.CutPrefix(s, "file ")
-	return strings.TrimSpace(name), ok
+// fileName reads "file rtt.txt" and, where the format takes words, "file rtt.hlog whole".
+func fileName(s string) (name string, words []string, ok bool) {
+	name, ok = strings.CutPrefix(s, "file ")
+	name = strings.TrimSpace(name)
+	for _, f := range formats {
+		if before, after, found := strings.Cut(name, f.ending+" "); found && f.words {
+			return before + f.ending, strings.Fields(after), ok
+		}
+	}
+	return name, nil, ok
 }
 
-// samples reads a data file beside the scenario.
-func (d *decoder) samples(n *yaml.Node, what, name string) ([]sample, error) {
+// samples reads a data file beside the scenario, which is to be a trace or a distribution.
+func (d *decoder) samples(n *yaml.Node, what, name string, words []string, trace bool) ([]sample, error) {
 	if d.open == nil {
 		return nil, yamlfile.At(n, "`%s` names a file, and there are none beside this scenario", what)
 	}
 	var endings []string
 	for _, f := range formats {
+		if trace && !f.trace {
+			continue
+		}
 		endings = append(endings, f.ending)
 		if path.Ext(name) != f.ending {
 			continue
@@ -103,7 +115,7 @@ func (d *decoder) samples(n *yaml.Node, what, name string) ([]sample, error) {
 		if err != nil {
 			return nil, yamlfile.At(n, "`%s`: file %s cannot be read: %v", what, name, err)
 		}
-		samples, err := f.read(data)
+		samples, err := f.read(data, words)
 		if err != nil {
 			return nil, yamlfile.At(n, "`%s`: file %s: %v", what, name, err)
 		}

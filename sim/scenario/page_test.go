@@ -33,6 +33,7 @@ clients: {web: {count: 2, poisson: 5/s, ask: shop}}
 func beside(name string) ([]byte, error) {
 	return fstest.MapFS{
 		"rtt.txt":      {Data: []byte("1ms 20\n2ms # some\n\n")},
+		"rtt.hlog":     {Data: recorded()},
 		"arrivals.txt": {Data: []byte("1ms\n1ms\n4ms 2\n")},
 	}.ReadFile(name)
 }
