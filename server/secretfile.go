@@ -7,8 +7,9 @@ import (
 	"github.com/weirhq/weir/internal/secretfile"
 )
 
-// maxSecretFile is the longest secrets file that is read, in bytes.
-const maxSecretFile = 32 << 20
+// maxSecretFile is the longest secrets file that is read, in bytes: some 70 000 tenants. A
+// broken file of that size takes a hundred times as much memory while it is parsed.
+const maxSecretFile = 8 << 20
 
 // readSecretFile reads a file that only its owner and group may read or change. Its
 // errors do not name the file.
