@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/binary"
 	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ type scriptConn struct {
 	tb      testing.TB
 	batches [][][]byte // what each look at the socket finds
 	waited  int        // looks that would have waited
+	broken  bool       // looks that would not have waited fail
 	looked  func()
 	log     []int64 // request numbers of answers in their order; -n for a look that found n
 }
@@ -28,10 +30,17 @@ func (c *scriptConn) Read(ds []udp.Datagram) (int, error) {
 		return 0, net.ErrClosed
 	}
 	c.waited++
-	return c.ReadReady(ds)
+	return c.take(ds)
 }
 
 func (c *scriptConn) ReadReady(ds []udp.Datagram) (int, error) {
+	if c.broken {
+		return 0, os.ErrPermission
+	}
+	return c.take(ds)
+}
+
+func (c *scriptConn) take(ds []udp.Datagram) (int, error) {
 	if c.looked != nil {
 		c.looked()
 	}
@@ -117,6 +126,16 @@ func TestShortDatagramsGoFirst(t *testing.T) {
 	}
 	if n := q.received.Load(); n != 14 {
 		t.Errorf("%d datagrams counted, want 14", n)
+	}
+}
+
+// A socket that fails while long ones wait does not keep them.
+func TestLongDatagramsOfBrokenSocket(t *testing.T) {
+	q := newQueueing(t)
+	q.conn.batches, q.conn.broken = [][][]byte{q.longs(1, 9)}, true
+	q.run(t.Context())
+	if want := []int64{-9, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(q.conn.log, want) || q.counts.readErrors.Load() != 2 {
+		t.Errorf("%d errors: %v, want 2 and %v", q.counts.readErrors.Load(), q.conn.log, want)
 	}
 }
 

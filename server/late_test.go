@@ -52,6 +52,15 @@ func TestLate(t *testing.T) {
 			}
 		})
 	}
+	// A request without a TTL is not late.
+	mute := newDropBench(t)
+	request := mute.none.request(checkout(1))
+	clear(request[48:52]) // the dedup TTL
+	now := mute.clock.Now()
+	mute.handle(now, &udp.Datagram{Buf: request, N: len(request), Peer: peer, Received: (int64(now.Wall) - 1) * 1_000_000})
+	if got := drops(mute.worker); got != "map[ttl:1]" {
+		t.Errorf("a request without a dedup TTL that waited for 1 ms: %s", got)
+	}
 	// A report has no TTL, and none that waits for it.
 	b := newDropBench(t)
 	report := b.aes.report(observation(1))

@@ -90,7 +90,7 @@ func (w *worker) handleRequest(now limiter.Time, t *tenant, key int, pdu []byte,
 	if wire.ParseRequest(pdu, &w.request) != nil {
 		return w.drop(t, dropMalformed)
 	}
-	if waited(now, in.Received) > int64(w.request.DedupTTL) {
+	if ttl := w.request.DedupTTL; ttl > 0 && waited(now, in.Received) > int64(ttl) { // none is the engine's to drop
 		return w.drop(t, dropLate)
 	}
 	question := &w.envelope.Header
@@ -186,9 +186,10 @@ func (w *worker) run(ctx context.Context) {
 			if failures++; failures > errorsInARow && !pause(ctx, errorPause) {
 				return
 			}
-			continue
+			n = 0 // long datagrams that wait go on waiting for nobody
+		} else {
+			failures = 0
 		}
-		failures = 0
 		w.received.Add(uint64(n))
 		now := w.clock.Now()
 		for i := range in[:n] {
