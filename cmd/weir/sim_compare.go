@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/weirhq/weir/internal/simcompare"
 	"github.com/weirhq/weir/sim"
 	"github.com/weirhq/weir/sim/scenario"
@@ -24,6 +26,7 @@ type simCompareCmd struct {
 	All       bool     `help:"Show every measure, not the chosen few."`
 	JSON      bool     `xor:"form" help:"Print one JSON object, with everything that was measured."`
 	Markdown  bool     `xor:"form" help:"Print the tables as Markdown."`
+	Report    string   `type:"path" placeholder:"FILE" help:"Write a page of HTML with charts into this file, which needs nothing else."`
 }
 
 // Help is the command's long help.
@@ -32,18 +35,28 @@ func (*simCompareCmd) Help() string {
 
     weir sim compare kill-oldest
     weir sim compare loss-1 loss-10 --seeds 20
-    weir sim compare datacenter --policy default --policy 'quick=unit=2ms' --policy 'quicker=unit=1ms'`
+    weir sim compare datacenter --policy default --policy 'quick=unit=2ms' --policy 'quicker=unit=1ms'
+    weir sim compare healthy kill-oldest --report kill-oldest.html`
 }
 
 // Run compares.
-func (c *simCompareCmd) Run(ctx context.Context, std *stdio) error {
+func (c *simCompareCmd) Run(ctx context.Context, line *kong.Context, std *stdio) error {
 	plan, err := c.plan()
 	if err != nil {
 		return usage(err)
 	}
+	texts, err := sources(c.Report, c.Scenarios)
+	if err != nil {
+		return err
+	}
 	comparisons, err := playPlan(ctx, std, plan)
 	if err != nil {
 		return err
+	}
+	if c.Report != "" {
+		if err := writeReport(c.Report, line.Args, comparisons, texts); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		return writeCompareJSON(std.out, comparisons)
@@ -84,7 +97,10 @@ func (c *simCompareCmd) plan() (*simcompare.Plan, error) {
 		}
 		plan.Scenarios = append(plan.Scenarios, s)
 	}
-	return plan, plan.Validate()
+	if err := plan.Validate(); err != nil {
+		return nil, err
+	}
+	return plan, nil
 }
 
 // playPlan plays a plan and tells how far it is, as playWithProgress does.

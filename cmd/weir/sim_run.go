@@ -8,6 +8,9 @@ import (
 	"math"
 	"os"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/weirhq/weir/internal/simcompare"
 	"github.com/weirhq/weir/internal/simrun"
 	"github.com/weirhq/weir/policy"
 	"github.com/weirhq/weir/sim"
@@ -23,6 +26,7 @@ type simRunCmd struct {
 	Seeds    int    `default:"1" placeholder:"N" help:"Play it with so many seeds, from --seed on, and give the mean and a 95 % interval (${default})."`
 	Policy   string `placeholder:"TEXT" help:"Request policy instead of the scenario's, as in weir acquire."`
 	Log      string `type:"path" placeholder:"FILE" help:"Write the event log into this file; only with one seed."`
+	Report   string `type:"path" placeholder:"FILE" help:"Write a page of HTML with charts into this file, which needs nothing else."`
 	JSON     bool   `help:"Print one JSON object, with everything that was measured."`
 }
 
@@ -39,10 +43,14 @@ docs/scenarios.md tells how a scenario is written, docs/evaluator.md what each m
 }
 
 // Run plays the scenario and prints what it came to.
-func (c *simRunCmd) Run(ctx context.Context, std *stdio) (err error) {
+func (c *simRunCmd) Run(ctx context.Context, line *kong.Context, std *stdio) (err error) {
 	s, err := c.scenario()
 	if err != nil {
 		return usage(err)
+	}
+	texts, err := sources(c.Report, []string{c.Scenario})
+	if err != nil {
+		return err
 	}
 	jobs := make([]simrun.Job, c.Seeds)
 	for i := range jobs {
@@ -64,6 +72,18 @@ func (c *simRunCmd) Run(ctx context.Context, std *stdio) (err error) {
 	runs := make([]*sim.Measures, len(results))
 	for i := range results {
 		runs[i] = results[i].Measures
+	}
+	if c.Report != "" {
+		name := "policy"
+		if c.Policy == "" {
+			name = "the scenario's policy"
+		}
+		comparison := simcompare.Comparison{
+			Scenario: s, Seed: c.Seed, Seeds: c.Seeds, Columns: []simcompare.Column{simcompare.NewColumn(name, s.Policy, runs)},
+		}
+		if err := writeReport(c.Report, line.Args, []simcompare.Comparison{comparison}, texts); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		return writeSimJSON(std.out, s, c.Seed, runs)

@@ -27,7 +27,9 @@ type Cell struct {
 // policy has a value.
 func (c *Comparison) Rows(all bool) []Row {
 	var rows []Row
+	same := ""
 	for i, s := range sim.Scalars() {
+		s.Doc = inFull(s.Doc, &same)
 		if !all && !chosen[s.Name] {
 			continue
 		}
@@ -44,6 +46,24 @@ func (c *Comparison) Rows(all bool) []Row {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// inFull writes out what a line of the scalars' list leaves to the lines above it, of which same
+// is kept.
+func inFull(doc string, same *string) string {
+	rest, short := strings.CutPrefix(doc, "the same")
+	switch {
+	case !short:
+		*same = doc
+	case strings.HasPrefix(rest, ", "):
+		if i := strings.LastIndex(*same, ", "); i >= 0 {
+			return (*same)[:i] + rest
+		}
+		return *same + rest
+	case strings.HasPrefix(rest, " of all "):
+		return *same + rest
+	}
+	return doc
 }
 
 // mark finds the best cells. All policies played the same seeds, so what counts is the difference

@@ -63,18 +63,24 @@ func EmbeddedFile(name string) (*File, error) {
 // is, unless the file says otherwise. A variant is named behind the path, as in
 // "shop.yaml/no-pacing".
 func Load(path string) (*sim.Scenario, error) {
-	file, variant := path, ""
-	if _, err := os.Stat(path); err != nil {
-		// A variant, unless what is in front of it is no file either.
-		if info, err := os.Stat(filepath.Dir(path)); err == nil && info.Mode().IsRegular() {
-			file, variant = filepath.Dir(path), filepath.Base(path)
-		}
-	}
+	file, variant := splitVariant(path)
 	f, err := LoadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	return f.pick(variant)
+}
+
+// splitVariant takes a variant's name off a path.
+func splitVariant(path string) (file, variant string) {
+	if _, err := os.Stat(path); err == nil {
+		return path, ""
+	}
+	// A variant, unless what is in front of it is no file either.
+	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.Mode().IsRegular() {
+		return filepath.Dir(path), filepath.Base(path)
+	}
+	return path, ""
 }
 
 // LoadFile reads a scenario and its variants from a file.
