@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weirhq/weir/internal/simcompare"
+	"github.com/weirhq/weir/sim"
 )
 
 // mostNines is where the axis of shares ends: 99.99 %.
@@ -17,6 +18,26 @@ func nines(share float64) float64 {
 		return mostNines
 	}
 	return min(-math.Log10(1-share), mostNines)
+}
+
+// curve draws a distribution in steps, to where the axis of shares ends.
+func curve(points []sim.Point, x, y axis) string {
+	var d strings.Builder
+	value, high := points[0].Value, bottom
+	pathTo(&d, true, x.position(float64(value)/1e6), high)
+	for _, p := range points {
+		if p.Value != value {
+			pathTo(&d, false, x.position(float64(value)/1e6), high)
+			pathTo(&d, false, x.position(float64(p.Value)/1e6), high)
+			value = p.Value
+		}
+		high = y.position(nines(float64(p.Share) / 1e6))
+		if p.Share >= 999_900 {
+			break
+		}
+	}
+	pathTo(&d, false, x.position(float64(value)/1e6), high)
+	return d.String()
 }
 
 // latencyChart shows which share of the requests was decided within which time.
@@ -51,20 +72,7 @@ func latencyChart(c *simcompare.Comparison, policies []series) chart {
 		if len(points) == 0 {
 			continue
 		}
-		var d strings.Builder
-		pathTo(&d, true, x.position(float64(points[0].Value)/1e6), bottom)
-		before := bottom
-		for _, p := range points {
-			h := y.position(nines(float64(p.Share) / 1e6))
-			at := x.position(float64(p.Value) / 1e6)
-			pathTo(&d, false, at, before)
-			pathTo(&d, false, at, h)
-			before = h
-			if p.Share >= 999_900 {
-				break
-			}
-		}
-		f.Lines = append(f.Lines, line{d.String(), policies[i].Class, policies[i].Name})
+		f.Lines = append(f.Lines, line{curve(points, x, y), policies[i].Class, policies[i].Name})
 	}
 	f.Legend = policies
 	return f
