@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/wire"
 )
@@ -20,37 +22,17 @@ func (w *World) observation(t *Tracker) wire.Observation {
 // These find a name; they return -1 if there is none.
 
 func (s *Scenario) bucket(name string) int {
-	for i := range s.Buckets {
-		if s.Buckets[i].Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Buckets, func(x Bucket) bool { return x.Name == name })
 }
 
 func (s *Scenario) tracker(name string) int {
-	for i := range s.Trackers {
-		if s.Trackers[i].Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Trackers, func(x Tracker) bool { return x.Name == name })
 }
 
 func (s *Scenario) server(name string) int {
-	for i := range s.Servers {
-		if s.Servers[i].Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Servers, func(x Server) bool { return x.Name == name })
 }
 
 func (s *Scenario) service(name string) int {
-	for i := range s.Services {
-		if s.Services[i].Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Services, func(x Service) bool { return x.Name == name })
 }

@@ -146,11 +146,9 @@ func policyCase(p *conformance.PolicyCase) testCase {
 
 // playSetUp plays a case that is about how a client is made.
 func (c *testCase) playSetUp(ctx context.Context, p *play, client Client, command conformance.Command) error {
-	p.client = client
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go listenTo(ctx, client, p.lines)
-	if _, err := p.expect(ctx, "hello"); err != nil {
+	if err := p.greet(ctx, client); err != nil {
 		return err
 	}
 	c.setUp(&command)

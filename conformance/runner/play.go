@@ -140,14 +140,20 @@ func (p *play) configure(key apikey.Key) conformance.Command {
 	}
 }
 
+// greet begins to listen to a client, until the context ends, and awaits its first line.
+func (p *play) greet(ctx context.Context, client Client) error {
+	p.client = client
+	go listenTo(ctx, client, p.lines)
+	_, err := p.expect(ctx, "hello")
+	return err
+}
+
 // run plays with a client that is to be configured so, and returns when the trace
 // is over and nothing can come any more. The findings are the inspector's.
 func (p *play) run(ctx context.Context, client Client, c conformance.Command) error {
-	p.client = client
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go listenTo(ctx, client, p.lines)
-	if _, err := p.expect(ctx, "hello"); err != nil {
+	if err := p.greet(ctx, client); err != nil {
 		return err
 	}
 	if err := p.tell(c); err != nil {
