@@ -49,24 +49,16 @@ func (s *dnsServer) close() {
 
 func (s *dnsServer) serve() {
 	defer close(s.ended)
-	ds := []udp.Datagram{{Buf: make([]byte, dns.MaxMsgSize)}}
-	for {
-		n, err := s.conn.Read(ds)
-		if udp.Closed(err) {
-			return
-		}
-		if n == 0 {
-			continue
-		}
+	for d := range udp.Datagrams(s.conn, dns.MaxMsgSize) {
 		q := new(dns.Msg)
-		if q.Unpack(ds[0].Payload()) != nil || q.Response || len(q.Question) != 1 {
+		if q.Unpack(d.Payload()) != nil || q.Response || len(q.Question) != 1 {
 			continue
 		}
 		b, err := s.answer(q).Pack()
 		if err != nil {
 			continue
 		}
-		_, _ = s.conn.Write([]udp.Datagram{{Buf: b, N: len(b), Peer: ds[0].Peer}}) // a failure is a loss
+		_, _ = s.conn.Write([]udp.Datagram{{Buf: b, N: len(b), Peer: d.Peer}}) // a failure is a loss
 	}
 }
 

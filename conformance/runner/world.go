@@ -106,19 +106,11 @@ func (w *world) endpoints(name string) []netip.AddrPort {
 }
 
 func (w *world) read(server string, address int, c udp.Conn) {
-	ds := []udp.Datagram{{Buf: make([]byte, wire.MaxDatagram+1)}}
-	for {
-		n, err := c.Read(ds)
-		if udp.Closed(err) {
-			return
-		}
-		if n == 0 {
-			continue
-		}
-		p := packet{server: server, address: address, from: ds[0].Peer, at: time.Now(), data: slices.Clone(ds[0].Payload())}
-		if ds[0].Received > 0 {
+	for d := range udp.Datagrams(c, wire.MaxDatagram+1) {
+		p := packet{server: server, address: address, from: d.Peer, at: time.Now(), data: slices.Clone(d.Payload())}
+		if d.Received > 0 {
 			// Later than the kernel took it in, by as much as this goroutine was late.
-			if late := p.at.Sub(time.Unix(0, ds[0].Received)); late > 0 && late < time.Second {
+			if late := p.at.Sub(time.Unix(0, d.Received)); late > 0 && late < time.Second {
 				p.at = p.at.Add(-late)
 			}
 		}

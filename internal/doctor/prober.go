@@ -192,16 +192,8 @@ func (p *prober) listen(ctx context.Context, d time.Duration, finished func() bo
 
 // read hands in what comes in until the socket is closed.
 func (p *prober) read(done <-chan struct{}) {
-	ds := []udp.Datagram{{Buf: make([]byte, wire.MaxDatagram+1)}}
-	for {
-		n, err := p.conn.Read(ds)
-		if udp.Closed(err) {
-			return
-		}
-		if n == 0 {
-			continue
-		}
-		a := arrival{b: append([]byte(nil), ds[0].Payload()...), from: ds[0].Peer, at: p.cfg.Now()}
+	for d := range udp.Datagrams(p.conn, wire.MaxDatagram+1) {
+		a := arrival{b: append([]byte(nil), d.Payload()...), from: d.Peer, at: p.cfg.Now()}
 		select {
 		case p.arrivals <- a:
 		case <-done:

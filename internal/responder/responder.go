@@ -131,16 +131,8 @@ func (r *Responder) serve() {
 	defer close(r.ended)
 	var envelope wire.Envelope
 	var scratch wire.Scratch
-	ds := []udp.Datagram{{Buf: make([]byte, wire.BufferSize)}}
-	for {
-		n, err := r.conn.Read(ds)
-		switch {
-		case udp.Closed(err):
-			return
-		case n == 0:
-			continue
-		}
-		if err := wire.ParseEnvelope(ds[0].Payload(), &envelope); err != nil {
+	for d := range udp.Datagrams(r.conn, wire.BufferSize) {
+		if err := wire.ParseEnvelope(d.Payload(), &envelope); err != nil {
 			r.t.Errorf("server %v received no datagram of the protocol: %v", r.ID, err)
 			continue
 		}
@@ -151,7 +143,7 @@ func (r *Responder) serve() {
 			r.mu.Unlock()
 			continue
 		}
-		r.receive(ds[0].Peer, &envelope.Header, pdu)
+		r.receive(d.Peer, &envelope.Header, pdu)
 	}
 }
 
