@@ -55,6 +55,9 @@ func (c *Core) judge(t time.Duration, f *flight, s SocketID) DatagramVerdict {
 			c.advise(t, s)
 		}
 		v = f.rank(server)
+		if f.owing && f.missing() == 0 {
+			c.acquit(f)
+		}
 	}
 	f.saw(v)
 	if v == DatagramCounted {
@@ -121,7 +124,7 @@ func (c *Core) take(t time.Duration, f *flight, server int) {
 	}
 	round := c.timeline.RoundAt(t - f.t0)
 	if f.phase == waiting {
-		f.decideAt = f.t0 + c.timeline.PreferenceEnd(round)
+		f.decideAt = max(t, f.t0+c.timeline.PreferenceEnd(round))
 	}
 	f.phase = holding
 	f.candidate = server

@@ -130,7 +130,8 @@ func (c *Core) HandleTimer(now Time) {
 }
 
 // Close ends everything: requests in flight end without a completion, datagrams
-// that were not polled are not sent, and lookups are canceled (drain
+// that were not polled and completion deliveries that are delayed are not sent, and
+// lookups are canceled (drain
 // [Core.PollEvent]; completions of requests that were decided before are there
 // too). Later calls do nothing or fail with [ErrClosed]. It is idempotent.
 func (c *Core) Close(now Time) {

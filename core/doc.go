@@ -14,7 +14,8 @@
 //	for c.PollEvent(&event) { … }            // completed, look up, steer
 //
 // After every call into the core drain PollSend, then PollEvent: completion
-// deliveries are sent before the decision that they belong to is returned. Hand
+// deliveries that the policy does not delay are sent before the decision that they
+// belong to is returned. Hand
 // in all datagrams that are there before calling HandleTimer.
 //
 // The rules are those of docs/policy.md (rounds, preference, completion

@@ -31,12 +31,14 @@ type flight struct {
 	replayed  int    // the last round that was sent
 	replays   int    // rounds that were sent, without the first
 	abandoned bool   // what is still to be sent is not
+	owing     bool   // ended, and the completion delivery waits for deliverAt
 	answered  uint64 // servers of the snapshot that gave a valid answer
 
 	// The candidate, while phase is holding and after.
 	candidate      int // server of the snapshot
 	candidateRound int
-	decideAt       time.Duration
+	decideAt       time.Duration // never before the answer that it was fixed by
+	deliverAt      time.Duration // while owing
 	keepPort       bool
 	granted        bool
 	guards         []GuardResult

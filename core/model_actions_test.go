@@ -35,6 +35,9 @@ func (w *world) instants() (list []time.Duration) {
 				list = append(list, r.t0+d)
 			}
 		}
+		if due, ok := w.m.owed(r, len(w.m.log)); ok {
+			list = append(list, due)
+		}
 	}
 	for i := range w.m.log {
 		if e := &w.m.log[i]; e.deed == deedRebound {

@@ -74,7 +74,19 @@ func drawPlan(t *rapid.T) modelPlan {
 			p.Preference, preference = s, values
 		}
 	}
-	return newModelPlan(p, gap, preference)
+	return newModelPlan(delayed(t, p, gap), gap, preference)
+}
+
+// delayed draws when a policy's completion delivery is: with the decision, or later.
+func delayed(t *rapid.T, p policy.Policy, gap []uint32) policy.Policy {
+	units := p.FinalReceive
+	for _, v := range gap {
+		units += v
+	}
+	if p.CompletionDelivery && units > 1 && rapid.IntRange(0, 2).Draw(t, "delayed") > 0 {
+		p.DeliveryDelay = rapid.Uint32Range(1, units-1).Draw(t, "delay")
+	}
+	return p
 }
 
 // within tells whether no value is above the other list's in its place.

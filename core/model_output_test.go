@@ -63,8 +63,13 @@ func (m *model) again(r *modelRequest, entry int) (list []modelSend) {
 	answered := r.before(entry)
 	kind := SendReplay
 	switch {
+	case r.end.entry >= 0 && r.end.entry < entry:
+		if due, ok := m.owed(r, entry); !ok || e.deed != deedTimer || e.at < due {
+			return nil
+		}
+		kind = SendCompletion
 	case r.end.entry == entry:
-		if !m.plan.policy.CompletionDelivery {
+		if _, later := m.delivery(r); later || !m.plan.policy.CompletionDelivery {
 			return nil
 		}
 		kind = SendCompletion

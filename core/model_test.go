@@ -317,6 +317,9 @@ func (m *model) deadline(r *modelRequest, entry int) (time.Duration, bool) {
 	case r.empty() || m.forgotten(r, entry):
 		return 0, false
 	case ended:
+		if due, ok := m.owed(r, entry); ok {
+			return due, true
+		}
 		return m.horizon(r), true
 	case len(held) > 0:
 		return m.instant(r, held[0]), true

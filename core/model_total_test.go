@@ -11,6 +11,7 @@ type modelTotal struct {
 	runs, entries, requests int
 	most                    int // entries of a run
 	stats                   Stats
+	delayed, spared         uint64
 }
 
 // add adds a run up.
@@ -20,6 +21,8 @@ func (m *modelTotal) add(w *world) {
 	m.requests += len(w.m.requests)
 	m.most = max(m.most, len(w.m.log))
 	addUp(reflect.ValueOf(&m.stats).Elem(), reflect.ValueOf(w.stats))
+	m.delayed += w.delayed
+	m.spared += w.spared()
 }
 
 func addUp(sum, v reflect.Value) {
@@ -53,6 +56,7 @@ func (m *modelTotal) check(t *testing.T) {
 		"send":         s.Sent[SendFirst:],
 		"send failure": s.SendFailures[SendFirst:],
 		"verdict":      s.Datagrams[:],
+		"delivery":     {m.delayed, m.spared},
 		"rest":         {s.Empty, s.Canceled, s.Observations, s.Advice, s.Steers, s.MembershipChanges},
 	} {
 		for i, n := range counts {

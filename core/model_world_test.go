@@ -37,6 +37,8 @@ type world struct {
 	steers []SocketID
 	change []*Discovered
 	stats  Stats
+	// Completion deliveries that came later than the decision.
+	delayed uint64
 
 	// What the core said, for what must hold without a model.
 	given     []modelGiven
@@ -162,7 +164,13 @@ func (w *world) at(d time.Duration) Time {
 // hand tells the model of a call, and notes what it wants of the core.
 func (w *world) hand(e modelEntry) *modelEntry {
 	told := w.m.hand(e)
-	w.wanted = append(w.wanted, w.m.sends()...)
+	sends := w.m.sends()
+	w.wanted = append(w.wanted, sends...)
+	for _, s := range sends {
+		if s.kind == SendCompletion && s.r.end.entry < len(w.m.log)-1 {
+			w.delayed++
+		}
+	}
 	for _, r := range w.m.completed() {
 		w.ends = append(w.ends, r)
 		w.stats.Outcomes[r.end.outcome]++
@@ -179,6 +187,19 @@ func (w *world) hand(e modelEntry) *modelEntry {
 		}
 	}
 	return told
+}
+
+// spared counts requests whose completion delivery was still to come when the last
+// server answered.
+func (w *world) spared() (n uint64) {
+	for _, r := range w.m.requests {
+		if due, later := w.m.delivery(r); later && len(r.answers) == len(r.servers) {
+			if last := &w.m.log[r.answers[len(r.answers)-1]]; last.at < due {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // countDecided counts a decision of a server.

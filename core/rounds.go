@@ -10,6 +10,11 @@ func (c *Core) fire(t time.Duration, f *flight) {
 	case holding:
 		c.decide(t, f)
 	default:
+		if f.owing && t < f.horizon {
+			c.deliver(t, f)
+			c.acquit(f)
+			return
+		}
 		c.forget(f)
 	}
 }
@@ -29,18 +34,36 @@ func (c *Core) nextRound(t time.Duration, f *flight) {
 	c.heap.set(f, f.t0+c.timeline.Start(f.round+1))
 }
 
-// decide ends a request with its candidate, completion delivery first.
+// decide ends a request with its candidate. Completion delivery comes first, or
+// when its delay is over, if that is still to come and before the horizon. The
+// delay counts from the decision's instant, however late the timer is.
 func (c *Core) decide(t time.Duration, f *flight) {
 	if c.timeline.CompletionDelivery() && t < f.horizon && f.missing() != 0 {
-		c.sends.push(pendingSend{
-			kind: SendCompletion, f: f, id: f.id, round: c.timeline.RoundAt(t - f.t0), to: f.missing(),
-		})
+		f.deliverAt = min(t, f.decideAt) + c.timeline.DeliveryDelay()
+		f.owing = t < f.deliverAt && f.deliverAt < f.horizon
+		if !f.owing {
+			c.deliver(t, f)
+		}
 	}
 	outcome := Rejected
 	if f.granted {
 		outcome = Granted
 	}
 	c.finish(t, f, outcome, nil)
+}
+
+// deliver sends a decided request once more to the servers that have not answered.
+func (c *Core) deliver(t time.Duration, f *flight) {
+	c.sends.push(pendingSend{
+		kind: SendCompletion, f: f, id: f.id, round: c.timeline.RoundAt(t - f.t0), to: f.missing(),
+	})
+}
+
+// acquit ends the wait for a completion delivery, which was made or has nobody to
+// go to any more.
+func (c *Core) acquit(f *flight) {
+	f.owing = false
+	c.heap.set(f, f.horizon)
 }
 
 // finish ends a request with a completion, and a probe without.
@@ -68,6 +91,10 @@ func (c *Core) end(t time.Duration, f *flight) {
 	}
 	if t >= f.horizon {
 		c.forget(f)
+		return
+	}
+	if f.owing {
+		c.heap.set(f, f.deliverAt)
 		return
 	}
 	c.heap.set(f, f.horizon)

@@ -24,6 +24,12 @@ type Policy struct {
 	// CompletionDelivery says whether a request whose answer is chosen is sent
 	// once more to the servers that did not answer, so that they count it too.
 	CompletionDelivery bool
+	// DeliveryDelay is D, how many units after the decision completion delivery
+	// happens, so that it goes only to servers that have not answered by then
+	// either. With 0 it happens with the decision; so does one that would happen at
+	// the horizon or later. It is below the horizon, and 0 without completion
+	// delivery.
+	DeliveryDelay uint32
 }
 
 // IsZero reports whether p is the zero Policy, which stands for "not

@@ -10,7 +10,7 @@ import (
 
 // fieldNames are the keys of the text form, in the order in which they are
 // written.
-const fieldNames = "unit, replays, gap, preference, final, final-preference, completion-delivery"
+const fieldNames = "unit, replays, gap, preference, final, final-preference, completion-delivery, delivery-delay"
 
 // Parse reads a policy's text form: blank-separated words, of which the first
 // may be a preset's name ("default" when there is none) and the others change
@@ -20,8 +20,8 @@ const fieldNames = "unit, replays, gap, preference, final, final-preference, com
 //
 // The fields are unit (a duration with its unit, as time.ParseDuration has it),
 // replays, gap and preference (schedules, see [ParseSchedule]), final and
-// final-preference (units), and completion-delivery (on or off). A policy that
-// is returned compiles. The error is a [*FieldError] where a field is wrong.
+// final-preference (units), completion-delivery (on or off), and delivery-delay
+// (units). A policy that is returned compiles. The error is a [*FieldError] where a field is wrong.
 func Parse(text string) (Policy, error) {
 	words := strings.Fields(text)
 	p := Default()
@@ -52,15 +52,19 @@ func Parse(text string) (Policy, error) {
 	return p, nil
 }
 
-// String returns the text form with every field. [Parse] reads it back to an
-// equal policy if the policy compiles.
+// String returns the text form with every field, but without a delivery-delay of
+// 0. [Parse] reads it back to an equal policy if the policy compiles.
 func (p Policy) String() string {
 	delivery := "off"
 	if p.CompletionDelivery {
 		delivery = "on"
 	}
-	return fmt.Sprintf("unit=%v replays=%d gap=%v preference=%v final=%d final-preference=%d completion-delivery=%s",
+	text := fmt.Sprintf("unit=%v replays=%d gap=%v preference=%v final=%d final-preference=%d completion-delivery=%s",
 		p.Unit, p.Replays, p.Gap, p.Preference, p.FinalReceive, p.FinalPreference, delivery)
+	if p.DeliveryDelay == 0 {
+		return text
+	}
+	return text + " delivery-delay=" + strconv.FormatUint(uint64(p.DeliveryDelay), 10)
 }
 
 func (p *Policy) set(field, value string) (err error) {
@@ -89,6 +93,8 @@ func (p *Policy) set(field, value string) (err error) {
 			return fieldError(field, "%q is neither on nor off", value)
 		}
 		p.CompletionDelivery = value == "on"
+	case "delivery-delay":
+		p.DeliveryDelay, err = parseUnitsField(field, value)
 	default:
 		return fmt.Errorf("policy: %q is no field; there are %s", field, fieldNames)
 	}

@@ -18,6 +18,8 @@ func TestParse(t *testing.T) {
 	changed.Replays = 2
 	changed.Gap = policy.Exponential(1, 2, 8)
 	changed.CompletionDelivery = false
+	delayed := policy.Default()
+	delayed.DeliveryDelay = 2
 	for _, c := range []struct {
 		text string
 		want policy.Policy
@@ -34,6 +36,10 @@ func TestParse(t *testing.T) {
 			Unit: 20 * time.Millisecond, Replays: 1, Gap: policy.Fixed(1), Preference: policy.List(1, 0, 1), FinalReceive: 3, FinalPreference: 2, CompletionDelivery: true,
 		}},
 		{"unit=20ms replays=1 gap=fixed:1 preference=list:1,0 final=1 final-preference=0 completion-delivery=on", policy.Default()},
+		{"delivery-delay=2 completion-delivery=on", delayed},
+		{"delivery-delay=0 completion-delivery=off", policy.Policy{
+			Unit: 20 * time.Millisecond, Replays: 1, Gap: policy.Fixed(1), Preference: policy.List(1, 0), FinalReceive: 1,
+		}},
 	} {
 		got, err := policy.Parse(c.text)
 		if err != nil || got != c.want {
@@ -41,6 +47,9 @@ func TestParse(t *testing.T) {
 		}
 	}
 	if got, want := policy.Default().String(), "unit=20ms replays=1 gap=fixed:1 preference=list:1,0 final=1 final-preference=0 completion-delivery=on"; got != want {
+		t.Errorf("String() = %q, want %q", got, want)
+	}
+	if got, want := delayed.String(), policy.Default().String()+" delivery-delay=2"; got != want {
 		t.Errorf("String() = %q, want %q", got, want)
 	}
 }
@@ -68,6 +77,9 @@ func TestParseRefuses(t *testing.T) {
 		{"final-preference=2", "final-preference", "longer than the final interval"},
 		{"completion-delivery=yes", "completion-delivery", "neither on nor off"},
 		{"final=4294967295", "horizon", "longer than 4294967295 ms"},
+		{"delivery-delay=20ms", "delivery-delay", "0 to 4294967295"},
+		{"delivery-delay=3", "delivery-delay", "3 units are not below the horizon of 3"},
+		{"delivery-delay=1 completion-delivery=off", "delivery-delay", "delay nothing"},
 	} {
 		p, err := policy.Parse(c.text)
 		if err == nil || !strings.HasPrefix(err.Error(), "policy: ") || !strings.Contains(err.Error(), c.say) || !p.IsZero() {
@@ -93,6 +105,9 @@ func TestTextRoundTrip(t *testing.T) {
 			FinalReceive:       units.Draw(t, "final"),
 			FinalPreference:    rapid.Uint32Range(0, 1).Draw(t, "final preference"),
 			CompletionDelivery: rapid.Bool().Draw(t, "delivery"),
+		}
+		if p.CompletionDelivery {
+			p.DeliveryDelay = rapid.Uint32Range(0, uint32(p.Replays)+1).Draw(t, "delay")
 		}
 		back, err := policy.Parse(p.String())
 		if err != nil || back != p {
@@ -127,6 +142,7 @@ func parseTarget() *storm.Target {
 		target.Add(p.String())
 	}
 	target.Add("strict-oldest unit=1.5ms replays=2 gap=exponential:1:2:8 completion-delivery=off")
+	target.Add("replays=3 final=0 delivery-delay=3")
 	target.Add("unit=2562047h47m16.854775807s")
 	target.Add("replays=65535 gap=fixed:4294967295 unit=1h")
 	return target

@@ -16,8 +16,8 @@ const (
 // FieldError says which field of a policy breaks which rule or limit.
 type FieldError struct {
 	// Field is the field's name in the text form ("unit", "replays", "gap",
-	// "preference", "final", "final-preference", "completion-delivery"), or
-	// "horizon" for the sum of them.
+	// "preference", "final", "final-preference", "completion-delivery",
+	// "delivery-delay"), or "horizon" for the sum of them.
 	Field string
 	// Problem says what is wrong with it.
 	Problem string
@@ -50,6 +50,9 @@ func (p Policy) Compile() (*Timeline, error) {
 		return nil, err
 	}
 	if err := p.checkHorizon(units); err != nil {
+		return nil, err
+	}
+	if err := p.checkDelay(units); err != nil {
 		return nil, err
 	}
 
@@ -110,6 +113,12 @@ func (t *Timeline) RoundAt(offset time.Duration) int {
 // request once more when an answer is chosen.
 func (t *Timeline) CompletionDelivery() bool { return t.policy.CompletionDelivery }
 
+// DeliveryDelay returns how long after the decision they get it: U*D, which is
+// below the horizon.
+func (t *Timeline) DeliveryDelay() time.Duration {
+	return t.policy.Unit * time.Duration(t.policy.DeliveryDelay)
+}
+
 // checkFields checks each field on its own.
 func (p Policy) checkFields() error {
 	if p.Unit <= 0 {
@@ -152,6 +161,20 @@ func (p Policy) checkHorizon(units uint64) error {
 	hi, lo := bits.Mul64(units, uint64(p.Unit))
 	if hi != 0 || lo > limit {
 		return fieldError("horizon", "%d units of %v are longer than %d ms", units, p.Unit, uint32(maxHorizonMs))
+	}
+	return nil
+}
+
+// checkDelay checks the delivery's delay against a horizon of that many units.
+func (p Policy) checkDelay(units uint64) error {
+	if p.DeliveryDelay == 0 {
+		return nil
+	}
+	if !p.CompletionDelivery {
+		return fieldError("delivery-delay", "%d units delay nothing, since completion delivery is off", p.DeliveryDelay)
+	}
+	if uint64(p.DeliveryDelay) >= units {
+		return fieldError("delivery-delay", "%d units are not below the horizon of %d", p.DeliveryDelay, units)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func TestDefaultTimeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	const ms = time.Millisecond
-	if tl.Rounds() != 2 || !tl.CompletionDelivery() || tl.Policy() != policy.Default() {
+	if tl.Rounds() != 2 || !tl.CompletionDelivery() || tl.DeliveryDelay() != 0 || tl.Policy() != policy.Default() {
 		t.Errorf("Rounds() = %d, CompletionDelivery() = %v, Policy() = %v", tl.Rounds(), tl.CompletionDelivery(), tl.Policy())
 	}
 	for k, want := range []time.Duration{0, 20 * ms, 40 * ms, 60 * ms} {
@@ -127,6 +127,8 @@ func TestCompileNamesTheField(t *testing.T) {
 		{"overflow of 64 bits to 0", func(p *policy.Policy) {
 			*p = policy.Policy{Unit: 1 << 32, Gap: policy.Fixed(math.MaxUint32), Preference: policy.Fixed(0), FinalReceive: 1}
 		}, "horizon"},
+		{"delay without a delivery", func(p *policy.Policy) { p.CompletionDelivery, p.DeliveryDelay = false, 1 }, "delivery-delay"},
+		{"delay to the horizon", func(p *policy.Policy) { p.DeliveryDelay = 3 }, "delivery-delay"},
 		{"the zero policy", func(p *policy.Policy) { *p = policy.Policy{} }, "unit"},
 	} {
 		p := policy.Default()
@@ -166,6 +168,9 @@ func TestCompileAgainstBigIntegers(t *testing.T) {
 			Preference:      preference,
 			FinalReceive:    rapid.OneOf(small, rapid.Uint32()).Draw(t, "final"),
 			FinalPreference: rapid.OneOf(small, rapid.Uint32()).Draw(t, "final preference"),
+
+			CompletionDelivery: rapid.IntRange(0, 3).Draw(t, "delivery") > 0,
+			DeliveryDelay:      rapid.OneOf(rapid.Just(uint32(0)), small, rapid.Uint32()).Draw(t, "delay"),
 		}
 		valid := p.Unit > 0 && p.Replays >= 0 && p.Replays <= 65535 && p.FinalPreference <= p.FinalReceive
 		unit := big.NewInt(int64(p.Unit))
@@ -186,6 +191,8 @@ func TestCompileAgainstBigIntegers(t *testing.T) {
 		starts = append(starts, at)
 		ms := new(big.Int).Add(at, big.NewInt(999_999))
 		ms.Div(ms, big.NewInt(1_000_000))
+		delay := new(big.Int).Mul(unit, big.NewInt(int64(p.DeliveryDelay)))
+		valid = valid && (p.DeliveryDelay == 0 || p.CompletionDelivery && delay.Cmp(at) < 0)
 		valid = valid && ms.Sign() > 0 && ms.Cmp(big.NewInt(math.MaxUint32)) <= 0
 
 		tl, err := p.Compile()
@@ -199,6 +206,9 @@ func TestCompileAgainstBigIntegers(t *testing.T) {
 		compiled++
 		if tl.Rounds() != p.Replays+1 || big.NewInt(int64(tl.Horizon())).Cmp(at) != 0 || uint64(tl.HorizonMs()) != ms.Uint64() {
 			t.Errorf("%v: %d rounds, horizon %v, %d ms; want %v ns, %v ms", p, tl.Rounds(), tl.Horizon(), tl.HorizonMs(), at, ms)
+		}
+		if got := tl.DeliveryDelay(); big.NewInt(int64(got)).Cmp(delay) != 0 || tl.CompletionDelivery() != p.CompletionDelivery {
+			t.Errorf("%v: DeliveryDelay() = %v, want %v", p, got, delay)
 		}
 		for k, want := range starts {
 			if got := tl.Start(k); big.NewInt(int64(got)).Cmp(want) != 0 {
