@@ -104,6 +104,8 @@ func Rooms() map[string]Room {
 		"internal/doccheck":  {Ours: []string{"internal/gocheck"}},
 		"internal/gocheck":   {},
 		"internal/soak":      {Ours: append([]string{"internal/children"}, importable...)},
+		"internal/relay":     {Ours: []string{"sim", "internal/udp"}, Modules: []string{modSys}},
+		"internal/reality":   {Ours: append([]string{"sim", "sim/scenario", "internal/children", "internal/relay"}, importable...)},
 		"internal/responder": {Ours: []string{"wire", "ident", "apikey", "discovery", "internal/udp"}},
 		"internal/storm":     {},
 		"internal/vectors":   {},

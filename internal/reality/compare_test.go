@@ -1,0 +1,162 @@
+package reality
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weirhq/weir/core"
+	"github.com/weirhq/weir/sim"
+)
+
+// seeds are how many runs of the simulator stand for what it says of a scenario.
+const seeds = 40
+
+// predict simulates a scenario under many seeds.
+func predict(s *sim.Scenario) ([]*outcome, error) {
+	var all []*outcome
+	for seed := range uint64(seeds) {
+		o, err := simulate(s, seed+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// A measure is one line of a comparison.
+type measure struct {
+	scenario, name  string
+	simulated, real string
+	bound           string // what the real value may be
+	agrees          bool
+}
+
+// The bounds of durations: the larger of a share of the simulated value and a duration.
+const (
+	medianShare, medianLeast = 0.15, 500 * time.Microsecond
+	p95Share, p95Least       = 0.30, 2 * time.Millisecond
+)
+
+// alpha is the chance that a share is called different in one of all the comparisons of the table
+// though nothing is; comparisons is about how many there are.
+const (
+	alpha       = 0.01
+	comparisons = 80
+)
+
+// compare says measure by measure whether a real run is one that the simulator predicts.
+func compare(name string, simulated []*outcome, real *outcome) []measure {
+	var took []time.Duration
+	servers := map[string]bool{}
+	for _, o := range append(slices.Clone(simulated), real) {
+		for server := range o.By {
+			servers[server] = true
+		}
+	}
+	for _, o := range simulated {
+		took = append(took, o.took...)
+	}
+	all := []measure{
+		compareTime(name, "median", quantile(took, 0.50), real.P50, medianShare, medianLeast),
+		compareTime(name, "p95", quantile(took, 0.95), real.P95, p95Share, p95Least),
+	}
+	share := func(what string, part func(*outcome) (k, n int)) {
+		all = append(all, compareShare(name, what, simulated, real, part))
+	}
+	share("available", func(o *outcome) (int, int) { return o.decided(), o.Submitted })
+	share("timed out", func(o *outcome) (int, int) { return o.TimedOut, o.Submitted })
+	share("granted", func(o *outcome) (int, int) { return o.Granted, o.decided() })
+	sorted := make([]string, 0, len(servers))
+	for server := range servers {
+		sorted = append(sorted, server)
+	}
+	slices.Sort(sorted)
+	for _, server := range sorted {
+		share("decided by "+server, func(o *outcome) (int, int) { return o.By[server], o.decided() })
+	}
+	share("decided after a replay", func(o *outcome) (int, int) { return o.Replayed, o.decided() })
+	for kind, what := range map[core.SendKind]string{
+		core.SendReplay: "replayed to a server", core.SendCompletion: "delivered to a server",
+	} {
+		share(what, func(o *outcome) (int, int) { return int(o.Sent[kind]), int(o.Sent[core.SendFirst]) })
+	}
+	return all
+}
+
+func compareTime(scenario, name string, simulated, real time.Duration, share float64, least time.Duration) measure {
+	within := max(least, time.Duration(share*float64(simulated)))
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
+	return measure{
+		scenario, name, ms(simulated), ms(real),
+		ms(simulated-within) + " to " + ms(simulated+within), (real - simulated).Abs() <= within,
+	}
+}
+
+// compareShare takes a real share as agreeing if it lies in the interval in which the next run of the
+// simulator would, by the spread over its seeds, or if Wilson's intervals of both shares meet.
+func compareShare(scenario, name string, simulated []*outcome, real *outcome, part func(*outcome) (k, n int)) measure {
+	z := normal(1 - alpha/comparisons/2)
+	var shares []float64
+	pooled, of := 0, 0
+	for _, o := range simulated {
+		k, n := part(o)
+		shares = append(shares, ratio(k, n))
+		pooled, of = pooled+k, of+n
+	}
+	low, high := wilson(pooled, of, z)
+	k, n := part(real)
+	realLow, realHigh := wilson(k, n, z)
+	mean, sd := spread(shares)
+	half := student(z, len(shares)-1) * sd * math.Sqrt(1+1/float64(len(shares)))
+	is := ratio(k, n)
+	// In terms of the real share: how far Wilson's intervals let it go.
+	from, to := min(mean-half, low-(is-realLow)), max(mean+half, high+(realHigh-is))
+	percent := func(x float64) string { return fmt.Sprintf("%.2f %%", 100*min(max(x, 0), 1)) }
+	return measure{scenario, name, percent(ratio(pooled, of)), percent(is), percent(from) + " to " + percent(to), from <= is && is <= to}
+}
+
+func ratio(k, n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return float64(k) / float64(n)
+}
+
+// wilson returns Wilson's score interval of k out of n.
+func wilson(k, n int, z float64) (low, high float64) {
+	if n == 0 {
+		return 0, 1
+	}
+	p, m := ratio(k, n), float64(n)
+	middle := (p + z*z/2/m) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/4/m/m)
+	return max(0, middle-half), min(1, middle+half)
+}
+
+// spread returns the mean and the standard deviation of a sample.
+func spread(xs []float64) (mean, sd float64) {
+	for _, x := range xs {
+		mean += x / float64(len(xs))
+	}
+	if len(xs) < 2 {
+		return mean, 0
+	}
+	sum := 0.0
+	for _, x := range xs {
+		sum += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(sum / float64(len(xs)-1))
+}
+
+// normal returns the quantile of the normal distribution.
+func normal(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
+
+// student returns the quantile of Student's distribution with n degrees of freedom whose
+// normal one is z (Cornish and Fisher's expansion).
+func student(z float64, n int) float64 {
+	v := float64(n)
+	return z + (z*z*z+z)/(4*v) + (5*math.Pow(z, 5)+16*math.Pow(z, 3)+3*z)/(96*v*v)
+}

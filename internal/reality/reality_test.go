@@ -1,0 +1,75 @@
+package reality
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/internal/children"
+)
+
+// mostLate is how late the client or a relay may be at the 99th percentile. When they are later the
+// machine has other work, and there is nothing to judge.
+const mostLate = time.Millisecond
+
+// The simulator says of a scenario what real processes then do.
+func TestReality(t *testing.T) {
+	if !*forReal {
+		t.Skip("it plays for real with -real")
+	}
+	binary, err := children.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			s := load(t, name)
+			p, err := newPlan(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			simulated, err := predict(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			real, late := playForReal(t, binary, p)
+			agree := report(t, compare(name, simulated, real))
+			if late > mostLate {
+				t.Skipf("the client or a relay was %v late: the machine has other work, and the figures judge nothing", late)
+			}
+			if !agree {
+				t.Errorf("%s: the simulator and reality disagree", name)
+			}
+			if *record != "" {
+				write(t, filepath.Join(*record, name+".json"), real)
+			}
+		})
+	}
+}
+
+// report prints a comparison as lines of a table, and tells whether all agrees.
+func report(t *testing.T, all []measure) bool {
+	t.Helper()
+	agree := true
+	for _, m := range all {
+		verdict := ""
+		if !m.agrees {
+			verdict, agree = " DISAGREE", false
+		}
+		t.Logf("| %s | %s | %s | %s | %s |%s", m.scenario, m.name, m.simulated, m.real, m.bound, verdict)
+	}
+	return agree
+}
+
+func write(t *testing.T, path string, o *outcome) {
+	t.Helper()
+	text, err := json.MarshalIndent(o, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
