@@ -22,8 +22,10 @@ import (
 // worst is the latency of what was never answered, and the longest that is told apart.
 const worst = time.Second
 
-// load asks a server at a rate, whether it answers or not: an open loop. Latencies count from when a
-// request was to be sent, so that what holds up the sender, or the answers before, is in them.
+// load asks a server at a rate, whether it answers or not: an open loop. A latency is from when a
+// request was sent to when the system took in its answer. When the next is sent depends on nothing
+// that the server does, so no stall of it is left out; by how much the sender itself was late, which
+// the server has no part in, is told apart.
 type load struct {
 	conns  []udp.Conn
 	to     netip.AddrPort
@@ -32,8 +34,8 @@ type load struct {
 	random *mathrand.Rand
 
 	readers sync.WaitGroup
-	mu      sync.Mutex // guards due and seen
-	due     map[uint64]time.Time
+	mu      sync.Mutex              // guards sent and seen
+	sent    map[uint64]time.Time    // that have no answer yet
 	seen    *hdrhistogram.Histogram // ns
 	number  uint64
 	wrong   atomic.Uint64
@@ -45,7 +47,7 @@ func newHistogram() *hdrhistogram.Histogram {
 
 // newLoad opens a load's sockets, each a flow.
 func newLoad(to netip.AddrPort, key apikey.Key, flows int) (*load, error) {
-	l := &load{to: to, due: make(map[uint64]time.Time), seen: newHistogram(), random: mathrand.New(mathrand.NewPCG(1, 2))}
+	l := &load{to: to, sent: make(map[uint64]time.Time), seen: newHistogram(), random: mathrand.New(mathrand.NewPCG(1, 2))}
 	var err error
 	if l.key, err = wire.NewCredential(key); err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func newLoad(to netip.AddrPort, key apikey.Key, flows int) (*load, error) {
 		return nil, err
 	}
 	for range flows {
-		c, err := udp.Host().Listen(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0), udp.Options{})
+		c, err := udp.Host().Listen(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0), udp.Options{Received: true})
 		if err != nil {
 			l.close()
 			return nil, err
@@ -87,7 +89,7 @@ func (r *result) at(percentile float64) time.Duration {
 func (l *load) run(ctx context.Context, rate float64, span time.Duration) (result, error) {
 	l.mu.Lock()
 	l.seen.Reset()
-	clear(l.due)
+	clear(l.sent)
 	l.mu.Unlock()
 	r := result{late: newHistogram()}
 	buf := make([]byte, 0, wire.BufferSize)
@@ -98,9 +100,10 @@ func (l *load) run(ctx context.Context, rate float64, span time.Duration) (resul
 			return r, err
 		}
 		sleepUntil(next)
-		_ = r.late.RecordValue(max(1, int64(min(time.Since(next), worst))))
+		now := time.Now()
+		_ = r.late.RecordValue(max(1, int64(min(now.Sub(next), worst))))
 		l.mu.Lock()
-		l.due[id] = next
+		l.sent[id] = now
 		l.mu.Unlock()
 		d := []udp.Datagram{{Buf: b, N: len(b), Peer: l.to}}
 		if _, err := l.conns[r.asked%len(l.conns)].Write(d); err != nil {
@@ -111,11 +114,11 @@ func (l *load) run(ctx context.Context, rate float64, span time.Duration) (resul
 	time.Sleep(200 * time.Millisecond)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.answered = r.asked - len(l.due)
-	for range l.due {
+	r.answered = r.asked - len(l.sent)
+	for range l.sent {
 		_ = l.seen.RecordValue(int64(worst))
 	}
-	clear(l.due)
+	clear(l.sent)
 	r.seen = hdrhistogram.Import(l.seen.Export())
 	if n := l.wrong.Load(); n > 0 {
 		return r, fmt.Errorf("%d answers were wrong", n)
@@ -153,6 +156,9 @@ func (l *load) read(c udp.Conn) {
 			return
 		}
 		for i := range ds[:n] {
+			if ds[i].Received > 0 {
+				now = time.Unix(0, ds[i].Received)
+			}
 			l.take(now, ds[i].Payload(), &scratch)
 		}
 	}
@@ -177,10 +183,10 @@ func (l *load) take(now time.Time, b []byte, scratch *wire.Scratch) {
 	id := binary.LittleEndian.Uint64(e.Header.UniqueID[:])
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	due, ok := l.due[id]
+	sent, ok := l.sent[id]
 	if !ok {
 		return // it comes after its slice has ended
 	}
-	delete(l.due, id)
-	_ = l.seen.RecordValue(max(1, int64(min(now.Sub(due), worst))))
+	delete(l.sent, id)
+	_ = l.seen.RecordValue(max(1, int64(min(now.Sub(sent), worst))))
 }

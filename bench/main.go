@@ -22,6 +22,9 @@ import (
 // errGate says that a measurement was made and a figure is beyond its gate.
 var errGate = errors.New("beyond the gate")
 
+// onCommand is the command of a child that becomes another program on some processors only.
+const onCommand = "on"
+
 // commands are the measurements. Those without a description are children of others.
 var commands = []struct {
 	name, about string
@@ -29,6 +32,7 @@ var commands = []struct {
 }{
 	{"neighbor", "a tenant's latencies alone, and while another attacks", neighbor},
 	{attackCommand, "", attack},
+	{onCommand, "", on},
 }
 
 func main() {

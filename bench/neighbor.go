@@ -27,6 +27,7 @@ type neighborPlan struct {
 	Share  float64       // of the server's measured maximum that an attack sends
 	Slice  time.Duration // one measurement, alone or attacked
 	Groups int           // alone, attacked, attacked, alone: two pairs each
+	Server []int         // processors of the server; the others are the load's. None: all share all
 	JSON   bool          `json:"-"`
 	Only   string        `json:",omitempty"`
 }
@@ -42,6 +43,7 @@ func parseNeighbor(args []string) (neighborPlan, error) {
 	f.IntVar(&p.Groups, "groups", 5, "groups of two pairs")
 	f.StringVar(&p.Only, "attack", "", "only this attack")
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
+	shared := f.Bool("shared", false, "let server, attacker and neighbor share all processors")
 	quick := f.Bool("quick", false, "in half a minute")
 	if err := f.Parse(args); err != nil {
 		return p, err
@@ -51,6 +53,9 @@ func parseNeighbor(args []string) (neighborPlan, error) {
 	}
 	if p.Rate <= 0 || p.Flows < 1 || p.Share < 0 || p.Slice <= 0 || p.Groups < 1 {
 		return p, fmt.Errorf("the rate, the flows, the slice and the groups are above 0, and the share is not below")
+	}
+	if all := processors(); len(all) > 1 && !*shared {
+		p.Server = all[:len(all)/2]
 	}
 	known := p.Only == ""
 	for i := range kinds {
@@ -81,7 +86,13 @@ func neighbor(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	mostPriority()
 	run := &neighborRun{plan: plan}
+	if len(plan.Server) > 0 {
+		if err := stayOn(processors()[len(plan.Server):]); err != nil {
+			return err
+		}
+	}
 	for i, name := range []string{"neighbor", "attacker", "limited"} {
 		rate := 0
 		if name == "limited" {
@@ -91,7 +102,7 @@ func neighbor(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if run.target, err = startTarget(ctx, dir, run.tenants[:]...); err != nil {
+	if run.target, err = startTarget(ctx, dir, plan.Server, run.tenants[:]...); err != nil {
 		return err
 	}
 	defer run.target.end()

@@ -4,3 +4,6 @@ package main
 
 // leastPriority does nothing here.
 func leastPriority() {}
+
+// mostPriority does nothing here.
+func mostPriority() {}

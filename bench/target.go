@@ -38,8 +38,9 @@ type target struct {
 	lost   chan error
 }
 
-// startTarget builds the command and starts a server with some tenants, on loopback.
-func startTarget(ctx context.Context, dir string, tenants ...tenant) (*target, error) {
+// startTarget builds the command and starts a server with some tenants, on loopback and on some
+// processors; on any, if none are named.
+func startTarget(ctx context.Context, dir string, processors []int, tenants ...tenant) (*target, error) {
 	binary := filepath.Join(dir, "weir")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/weir")
 	build.Dir = ".."
@@ -60,9 +61,16 @@ func startTarget(ctx context.Context, dir string, tenants ...tenant) (*target, e
 		return nil, err
 	}
 	t := &target{lost: make(chan error, 1)}
+	args := []string{"serve", "--tenants", path, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
+	if len(processors) > 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		binary, args = self, onArgs(processors, binary, args...)
+	}
 	t.family = children.New(binary, func(err error) { t.lost <- err })
-	child, err := t.family.Start("server", "serve", "--exit-with-stdin", "--tenants", path,
-		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	child, err := t.family.Start("server", args...)
 	if err == nil {
 		err = t.await(ctx, child)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weirhq/weir/internal/udp"
+	"github.com/weirhq/weir/limiter"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -45,6 +46,14 @@ func (c *burstConn) now() int64 {
 		panic(err)
 	}
 	return ts.Nano() + c.skipped
+}
+
+// Now is the worker's clock: what came before fades, however long this goes on.
+func (c *burstConn) Now() limiter.Time { return timeAt(c.now()) }
+
+// timeAt is after the server has started, whose own millisecond is under its floor.
+func timeAt(ns int64) limiter.Time {
+	return limiter.Time{Mono: 1_000_001 + ns, Wall: testTime + 1 + uint64(max(0, ns))/1_000_000}
 }
 
 func (c *burstConn) Read(ds []udp.Datagram) (int, error) {
@@ -91,14 +100,14 @@ func BenchmarkNeighbor(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			n := newNeighborhood(b)
 			conn := &burstConn{due: map[wire.UniqueID]int64{}}
-			n.w.conn = conn
+			n.w.conn, n.w.clock = conn, conn
 			rng := rand.New(rand.NewPCG(1, 2))
 			draw := func(mean int64) int64 { return int64(rng.ExpFloat64() * float64(mean)) }
-			n.pass()
 			var at int64
 			for range b.N {
 				at += draw(between)
-				binary.LittleEndian.PutUint64(n.neighbor.header.UniqueID[:], uint64(at)+1)
+				binary.LittleEndian.PutUint64(n.neighbor.header.UniqueID[:], uint64(at)|1<<63) // none of the attacker's
+				n.neighbor.header.Timestamp = timeAt(at).Wall
 				conn.arrivals = append(conn.arrivals, arrival{at, n.neighbor.request(checkout(0)), true})
 			}
 			largest := make([]wire.Resource, mostResources)
@@ -106,6 +115,7 @@ func BenchmarkNeighbor(b *testing.B) {
 				largest[i] = wire.Resource{Bucket: numbered(uint32(i)), Window: 1000, Rate: 1, Tokens: 2}
 			}
 			for start := int64(0); burst.datagrams > 0 && start < at; start += draw(burst.every) {
+				n.attacker.header.Timestamp = timeAt(start).Wall
 				for i := range burst.datagrams {
 					n.attacker.next()
 					datagram := n.attacker.request(&wire.Request{Layout: wire.Layout2, DedupTTL: 300, Resources: largest})

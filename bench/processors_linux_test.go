@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A program that is started on one processor finds one, whichever it is.
+func TestOn(t *testing.T) {
+	if list := os.Getenv("BENCH_ON"); list != "" {
+		t.Fatal(on(t.Context(), []string{list, "grep", "Cpus_allowed_list", "/proc/self/status"})) // returns only if it cannot
+	}
+	for _, p := range processors() {
+		args := onArgs([]int{p}, "program", "flag")
+		if want := []string{onCommand, fmt.Sprint(p), "program", "flag"}; strings.Join(args, " ") != strings.Join(want, " ") {
+			t.Fatalf("%q, want %q", args, want)
+		}
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestOn$")
+		child.Env = append(os.Environ(), "BENCH_ON="+args[1])
+		out, err := child.CombinedOutput()
+		if fields := strings.Fields(string(out)); err != nil || len(fields) != 2 || fields[1] != fmt.Sprint(p) {
+			t.Errorf("on processor %d: %v\n%s", p, err, out)
+		}
+	}
+	if args := onArgs([]int{0, 2, 3}, "program"); args[1] != "0,2,3" {
+		t.Errorf("three processors: %q", args)
+	}
+	for _, args := range [][]string{nil, {"0"}, {"x", "grep"}, {"0", "no such program"}} {
+		if on(t.Context(), args) == nil {
+			t.Errorf("%q is taken", args)
+		}
+	}
+}
