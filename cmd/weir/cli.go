@@ -22,6 +22,7 @@ type cli struct {
 	Doctor     doctorCmd     `cmd:"" help:"Find out why there is no decision."`
 	Measure    measureCmd    `cmd:"" help:"Measure round trips to the servers."`
 	Sim        simCmd        `cmd:"" name:"sim" help:"Simulate clients and servers, and what goes wrong."`
+	Tune       tuneCmd       `cmd:"" help:"Find the request policy that suits a network."`
 	Dissect    dissectCmd    `cmd:"" help:"Take datagrams apart, one in hex a line."`
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`

@@ -55,7 +55,8 @@ func Rooms() map[string]Room {
 		},
 		"internal/simrun":     {Ours: []string{"sim"}},
 		"internal/simcompare": {Ours: []string{"sim", "policy", "internal/simrun"}},
-		"internal/simreport":  {Ours: []string{"sim", "internal/simcompare"}},
+		"internal/simtune":    {Ours: []string{"sim", "policy", "apikey", "internal/simrun", "internal/simcompare"}},
+		"internal/simreport":  {Ours: []string{"sim", "internal/simcompare", "internal/simtune"}},
 
 		"discovery": {Ours: []string{"ident"}, Modules: []string{modDNS}},
 		"dnszone": {

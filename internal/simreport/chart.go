@@ -28,6 +28,7 @@ type chart struct {
 	Lines           []line
 	Bars            []bar
 	Whiskers        []whisker
+	Dots            []dot
 	Labels          []label
 	Legend          []series
 	Boxes           bool // the legend's samples are areas, not lines
@@ -43,6 +44,7 @@ type (
 	line    struct{ D, Class, Title string }
 	bar     struct{ X, Y, Width, Height, Class, Title string }
 	whisker struct{ D string }
+	dot     struct{ X, Y, R, Class, Title string }
 	label   struct{ X, Y, Text, Anchor, Class string }
 )
 

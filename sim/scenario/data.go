@@ -102,6 +102,15 @@ func (d *decoder) samples(n *yaml.Node, what, name string, words []string, trace
 	if d.open == nil {
 		return nil, yamlfile.At(n, "`%s` names a file, and there are none beside this scenario", what)
 	}
+	samples, err := readSamples(name, words, trace, d.open)
+	if err != nil {
+		return nil, yamlfile.At(n, "`%s`: %v", what, err)
+	}
+	return samples, nil
+}
+
+// readSamples reads a data file, which is to be a trace or a distribution.
+func readSamples(name string, words []string, trace bool, open func(name string) ([]byte, error)) ([]sample, error) {
 	var endings []string
 	for _, f := range formats {
 		if trace && !f.trace {
@@ -111,17 +120,17 @@ func (d *decoder) samples(n *yaml.Node, what, name string, words []string, trace
 		if path.Ext(name) != f.ending {
 			continue
 		}
-		data, err := d.open(name)
+		data, err := open(name)
 		if err != nil {
-			return nil, yamlfile.At(n, "`%s`: file %s cannot be read: %v", what, name, err)
+			return nil, fmt.Errorf("file %s cannot be read: %w", name, withoutPath(err))
 		}
 		samples, err := f.read(data, words)
 		if err != nil {
-			return nil, yamlfile.At(n, "`%s`: file %s: %v", what, name, err)
+			return nil, fmt.Errorf("file %s: %w", name, err)
 		}
 		return samples, nil
 	}
-	return nil, yamlfile.At(n, "`%s`: the name of a file must end in %s, not %q", what, alternatives(endings), name)
+	return nil, fmt.Errorf("the name of a file must end in %s, not %q", alternatives(endings), name)
 }
 
 // readLines reads one value a line: a duration and, if it stands for several, their number.
@@ -158,11 +167,7 @@ func readLines(data []byte) ([]sample, error) {
 
 // empirical is the distribution of samples.
 func empirical(n *yaml.Node, what, name string, samples []sample) (sim.Dist, error) {
-	values, counts := make([]time.Duration, len(samples)), make([]uint64, len(samples))
-	for i, s := range samples {
-		values[i], counts[i] = s.value, s.count
-	}
-	d := sim.Empirical(values, counts)
+	d := distOf(samples)
 	if err := d.Validate(); err != nil {
 		return sim.Dist{}, yamlfile.At(n, "`%s`: file %s: %s", what, name, strings.TrimPrefix(err.Error(), "sim: "))
 	}
