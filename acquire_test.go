@@ -16,6 +16,7 @@ import (
 	"github.com/weirhq/weir/ident"
 	scripted "github.com/weirhq/weir/internal/responder"
 	"github.com/weirhq/weir/internal/udp"
+	"github.com/weirhq/weir/policy"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -326,6 +327,63 @@ func TestCompletionDeliveryPrecedesTheDecision(t *testing.T) {
 		}
 		synctest.Wait()
 		if n, _ := received(w.servers[0]); n != 2 {
+			t.Errorf("the server got %d datagrams", n)
+		}
+	})
+}
+
+// With a delay the decision waits for no write, and who answers meanwhile is not sent
+// to again.
+func TestDeliveryDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		w.silence(1)
+		w.servers[2].Do(func(e *exchange) { e.Delay = 15 * time.Millisecond })
+		w.stack = unhurried{w.host}
+		c := w.client(func(cfg *Config) {
+			cfg.Policy = policy.Default()
+			cfg.Policy.DeliveryDelay = 1
+		})
+		start := time.Now()
+		d := acquire(t, c)
+		took := time.Since(start)
+		if d.Server() != 1000 || took != time.Millisecond {
+			t.Errorf("%v, returned after %v", d, took)
+		}
+		for _, wait := range []struct {
+			until time.Duration
+			got   [3]int
+		}{
+			{20*time.Millisecond - 1, [3]int{1, 1, 1}},
+			{22 * time.Millisecond, [3]int{1, 2, 1}},
+			{time.Second, [3]int{1, 2, 1}},
+		} {
+			time.Sleep(wait.until - time.Since(start))
+			synctest.Wait()
+			for i, want := range wait.got {
+				if n, ids := received(w.servers[i]); n != want || ids != 1 {
+					t.Errorf("after %v server %d has got %d datagrams of %d requests, want %d", wait.until, i, n, ids, want)
+				}
+			}
+		}
+	})
+}
+
+// What is closed delivers nothing any more.
+func TestDeliveryDelayEndsWithClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.silence(1)
+		c := w.client(func(cfg *Config) {
+			cfg.Policy = policy.Default()
+			cfg.Policy.DeliveryDelay = 1
+		})
+		acquire(t, c)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n, _ := received(w.servers[1]); n != 1 {
 			t.Errorf("the server got %d datagrams", n)
 		}
 	})

@@ -297,6 +297,25 @@ func TestNothingRunsBetweenCalls(t *testing.T) {
 	})
 }
 
+// Completion delivery is made within the call, whatever delay the policy has.
+func TestDeliveryIsNotDelayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.silence(1)
+		h := w.session(func(cfg *Config) {
+			cfg.Policy = policy.Default()
+			cfg.Policy.DeliveryDelay = 1
+		})
+		if d := h.grant(); d.Elapsed() != 0 || d.Server() != 1000 {
+			t.Errorf("%v", d)
+		}
+		synctest.Wait()
+		if got := w.servers[1].Log().Sources; len(got) != 2 {
+			t.Errorf("the server that is silent got %d datagrams, want 2", len(got))
+		}
+	})
+}
+
 // slowConn takes its time to write.
 type slowStack struct {
 	udp.Stack

@@ -37,7 +37,8 @@ type Config struct {
 	// the call waits for: a resolver has to return when its context ends.
 	Resolver discovery.Resolver
 	// Policy says how long servers are waited for and how often they are asked
-	// again; zero means policy.Default (docs/policy.md).
+	// again; zero means policy.Default (docs/policy.md). Its DeliveryDelay counts as
+	// 0, since nobody would send anything after the call.
 	Policy policy.Policy
 	// Layout is how guards and reports are laid out: 0 means 2, and 1 is for
 	// servers older than August 2026.
@@ -155,12 +156,21 @@ func (cfg *Config) of(key apikey.Key) weir.Config {
 		Domain:      cfg.Domain,
 		Servers:     cfg.Servers,
 		Hosted:      cfg.Hosted,
-		Policy:      cfg.Policy,
+		Policy:      undelayed(cfg.Policy),
 		Layout:      cfg.Layout,
 		MaxInFlight: 1,
 		Refresh:     cfg.Refresh,
 		Limits:      cfg.Limits,
 	}
+}
+
+// undelayed is a policy whose completion delivery is made with the decision. One that
+// is an error stays it.
+func undelayed(p policy.Policy) policy.Policy {
+	if _, err := p.Compile(); err == nil {
+		p.DeliveryDelay = 0
+	}
+	return p
 }
 
 // core makes a core for a key.

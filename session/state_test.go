@@ -203,11 +203,14 @@ func TestNew(t *testing.T) {
 	}
 	endless := policy.Default()
 	endless.Unit = 24 * time.Hour
+	undeliverable := policy.Default()
+	undeliverable.DeliveryDelay = 3
 	tests := map[string]Config{
 		"Zone, Domain, Servers, Hosted": {},
 		"Zone":                          {Zone: "127.0.0.1"},
 		"Domain":                        {Domain: "a..b"},
 		"Policy.replays":                {Hosted: true, Policy: policy.Policy{Unit: 1, Replays: 1 << 16}},
+		"Policy.delivery-delay":         {Hosted: true, Policy: undeliverable},
 		"Layout":                        {Hosted: true, Layout: 3},
 		"Refresh.Min":                   {Hosted: true, Refresh: core.RefreshConfig{Min: 1}},
 		"Limits.Servers":                {Hosted: true, Limits: core.Limits{Servers: -1}},

@@ -26,6 +26,7 @@ type client struct {
 	steer    core.SocketID // to be replaced, 0: none
 	ports    stream
 	pending  map[core.RequestID]*pending
+	owed     map[core.RequestID]owed
 	members  []core.Server
 	sight    time.Duration // how much later than others it sees DNS change
 	lookups  map[core.LookupID]lookup
@@ -47,6 +48,9 @@ type pending struct {
 	sockets []*socket // it was sent from
 }
 
+// owed is a request that was decided and whose completion delivery is delayed.
+type owed struct{ number, ordinal uint64 }
+
 const (
 	zone  = "sim.example"
 	never = time.Duration(math.MaxInt64)
@@ -62,7 +66,8 @@ func (w *World) addClients() error {
 			*c = client{
 				index: at, group: g, name: names[at], skew: w.s.Clients[g].Skew, armed: never,
 				addr:    netip.AddrFrom4([4]byte{10, byte(at >> 16), byte(at >> 8), byte(at)}),
-				pending: make(map[core.RequestID]*pending), lookups: make(map[core.LookupID]lookup),
+				pending: make(map[core.RequestID]*pending), owed: make(map[core.RequestID]owed),
+				lookups: make(map[core.LookupID]lookup),
 			}
 			at++
 			if err := w.openClient(c); err != nil {
@@ -185,6 +190,8 @@ func (w *World) post(c *client, d *datagram) {
 		if send.Kind == core.SendFirst || send.Kind == core.SendReplay {
 			p.sentFrom(s)
 		}
+	} else if o, ok := c.owed[send.Ref.Request]; ok {
+		d.request, ordinal = o.number, o.ordinal
 	} else {
 		c.reported++
 		ordinal, class = c.reported, 1

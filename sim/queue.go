@@ -17,6 +17,7 @@ const (
 	evWorked                     // who: a service is done with a piece of work, number: which
 	evLookup                     // who: a client's lookup is answered, number: which
 	evTimer                      // who: a client's timer
+	evDelivered                  // who: a client's timer was the last that may deliver a decided request, number: which
 	evAsk                        // who: a client makes requests, number: which caller
 	evSweep                      // servers take back what has expired
 	evEnd                        // no more requests
@@ -27,7 +28,7 @@ const (
 var ranks = [...]uint64{
 	evBegin: 0, evFault: 1, evFaultEnds: 1, evRecords: 1,
 	evArrive: 2, evServed: 2, evAnswer: 2, evWorked: 2,
-	evLookup: 3, evTimer: 4, evAsk: 5, evSweep: 6, evEnd: 7,
+	evLookup: 3, evTimer: 4, evDelivered: 5, evAsk: 5, evSweep: 6, evEnd: 7,
 }
 
 const rankShift = 60

@@ -51,12 +51,29 @@ func (w *World) completed(c *client, done *core.Completion) {
 	r.Client, r.Request, r.Choice, r.Completion, r.Granted = c.index, p.number, p.choice, done, granted
 	w.hear(r)
 	w.counts.Outcomes[done.Outcome]++
+	w.owe(c, p, done)
 	if service := w.mixes[c.group].choices[p.choice].service; granted && service >= 0 {
 		w.beginWork(&w.services[service], c, p)
 		return
 	}
 	w.think(c, p.caller, p.ordinal, p.at)
 	w.putPending(p)
+}
+
+// owe remembers whose a completion delivery is that comes later than the decision.
+func (w *World) owe(c *client, p *pending, done *core.Completion) {
+	if w.delay == 0 || done.Server == 0 {
+		return
+	}
+	c.owed[done.Request] = owed{p.number, p.ordinal}
+	w.live++
+	w.queue.plan(event{at: w.now + w.delay, kind: evDelivered, who: int32(c.index), number: uint64(done.Request)})
+}
+
+// delivered forgets a request whose completion delivery is over, if there was one.
+func (w *World) delivered(c *client, id core.RequestID) {
+	delete(c.owed, id)
+	w.live--
 }
 
 // think lets a caller of a closed loop ask again once it has thought. What took no time at all

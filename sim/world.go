@@ -32,6 +32,7 @@ type World struct {
 	asked   uint64 // requests
 	key     apikey.Key
 	horizon time.Duration
+	delay   time.Duration // of completion delivery
 
 	clients  []client
 	servers  []server
@@ -80,7 +81,7 @@ func (w *World) build() (err error) {
 	if err != nil {
 		return fmt.Errorf("sim: %w", err)
 	}
-	w.horizon = timeline.Horizon()
+	w.horizon, w.delay = timeline.Horizon(), timeline.DeliveryDelay()
 	w.addServices()
 	w.addMixes()
 	if err := w.openFront(); err != nil {
@@ -156,6 +157,8 @@ func (w *World) happen(e *event) {
 		w.answerLookup(&w.clients[e.who], core.LookupID(e.number))
 	case evTimer:
 		w.fire(&w.clients[e.who])
+	case evDelivered:
+		w.delivered(&w.clients[e.who], core.RequestID(e.number))
 	case evAsk:
 		w.arrive(&w.clients[e.who], int(e.number))
 	case evSweep:
