@@ -13,10 +13,14 @@ import (
 // seeds are how many runs of the simulator stand for what it says of a scenario.
 const seeds = 40
 
-// predict simulates a scenario under many seeds.
-func predict(s *sim.Scenario) ([]*outcome, error) {
+// predict simulates a scenario with the same requests under many seeds.
+func predict(s *sim.Scenario, seeds uint64) ([]*outcome, error) {
+	s, err := sameRequests(s)
+	if err != nil {
+		return nil, err
+	}
 	var all []*outcome
-	for seed := range uint64(seeds) {
+	for seed := range seeds {
 		o, err := simulate(s, seed+1)
 		if err != nil {
 			return nil, err
@@ -48,10 +52,10 @@ const (
 )
 
 // compare says measure by measure whether a real run is one that the simulator predicts.
-func compare(name string, simulated []*outcome, real *outcome) []measure {
+func compare(name string, simulated []*outcome, seen *outcome) []measure {
 	var took []time.Duration
 	servers := map[string]bool{}
-	for _, o := range append(slices.Clone(simulated), real) {
+	for _, o := range append(slices.Clone(simulated), seen) {
 		for server := range o.By {
 			servers[server] = true
 		}
@@ -60,11 +64,11 @@ func compare(name string, simulated []*outcome, real *outcome) []measure {
 		took = append(took, o.took...)
 	}
 	all := []measure{
-		compareTime(name, "median", quantile(took, 0.50), real.P50, medianShare, medianLeast),
-		compareTime(name, "p95", quantile(took, 0.95), real.P95, p95Share, p95Least),
+		compareTime(name, "median", quantile(took, 0.50), seen.P50, medianShare, medianLeast),
+		compareTime(name, "p95", quantile(took, 0.95), seen.P95, p95Share, p95Least),
 	}
 	share := func(what string, part func(*outcome) (k, n int)) {
-		all = append(all, compareShare(name, what, simulated, real, part))
+		all = append(all, compareShare(name, what, simulated, seen, part))
 	}
 	share("available", func(o *outcome) (int, int) { return o.decided(), o.Submitted })
 	share("timed out", func(o *outcome) (int, int) { return o.TimedOut, o.Submitted })
@@ -78,11 +82,11 @@ func compare(name string, simulated []*outcome, real *outcome) []measure {
 		share("decided by "+server, func(o *outcome) (int, int) { return o.By[server], o.decided() })
 	}
 	share("decided after a replay", func(o *outcome) (int, int) { return o.Replayed, o.decided() })
-	for kind, what := range map[core.SendKind]string{
-		core.SendReplay: "replayed to a server", core.SendCompletion: "delivered to a server",
-	} {
-		share(what, func(o *outcome) (int, int) { return int(o.Sent[kind]), int(o.Sent[core.SendFirst]) })
+	sent := func(kind core.SendKind) func(*outcome) (int, int) {
+		return func(o *outcome) (int, int) { return int(o.Sent[kind]), int(o.Sent[core.SendFirst]) }
 	}
+	share("replayed to a server", sent(core.SendReplay))
+	share("delivered to a server", sent(core.SendCompletion))
 	return all
 }
 
@@ -97,7 +101,7 @@ func compareTime(scenario, name string, simulated, real time.Duration, share flo
 
 // compareShare takes a real share as agreeing if it lies in the interval in which the next run of the
 // simulator would, by the spread over its seeds, or if Wilson's intervals of both shares meet.
-func compareShare(scenario, name string, simulated []*outcome, real *outcome, part func(*outcome) (k, n int)) measure {
+func compareShare(scenario, name string, simulated []*outcome, seen *outcome, part func(*outcome) (k, n int)) measure {
 	z := normal(1 - alpha/comparisons/2)
 	var shares []float64
 	pooled, of := 0, 0
@@ -107,7 +111,7 @@ func compareShare(scenario, name string, simulated []*outcome, real *outcome, pa
 		pooled, of = pooled+k, of+n
 	}
 	low, high := wilson(pooled, of, z)
-	k, n := part(real)
+	k, n := part(seen)
 	realLow, realHigh := wilson(k, n, z)
 	mean, sd := spread(shares)
 	half := student(z, len(shares)-1) * sd * math.Sqrt(1+1/float64(len(shares)))

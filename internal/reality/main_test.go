@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // scenarios are the names of those that are played, in the order of the table.
 var scenarios = []string{
-	"constant", "lognormal", "far", "loss", "slow-oldest", "partition", "partition-answers", "restart",
+	"constant", "lognormal", "far", "loss", "heavy-loss", "slow-oldest", "partition", "partition-answers", "restart",
 }
 
 func load(t testing.TB, name string) *sim.Scenario {

@@ -163,6 +163,31 @@ func (p *plan) arrive() error {
 	return err
 }
 
+// sameRequests returns the scenario with the requests of its first seed, under whatever seed: each
+// client makes them when it made them then. What is left to chance is what the network does.
+func sameRequests(s *sim.Scenario) (*sim.Scenario, error) {
+	times := make([][]time.Duration, len(s.ClientNames()))
+	_, err := sim.Run(s, 1, recorder(func(r *sim.Record) {
+		if r.Kind == sim.RecordSubmit {
+			times[r.Client] = append(times[r.Client], r.At)
+		}
+	}))
+	if err != nil {
+		return nil, err
+	}
+	same := *s
+	same.Clients = nil
+	for i := range s.Clients {
+		for n := range max(1, s.Clients[i].Count) {
+			one := s.Clients[i]
+			one.Name, one.Count = fmt.Sprintf("%s-%d", one.Name, n), 1
+			one.Arrivals = sim.Arrivals{Kind: sim.ArriveTrace, Times: times[len(same.Clients)]}
+			same.Clients = append(same.Clients, one)
+		}
+	}
+	return &same, same.Validate()
+}
+
 // requests returns what clients ask, in the order that submit.Asks counts in.
 func (p *plan) requests() ([]weir.Request, error) {
 	var all []weir.Request

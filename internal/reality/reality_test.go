@@ -14,6 +14,9 @@ import (
 // machine has other work, and there is nothing to judge.
 const mostLate = time.Millisecond
 
+// attempts are how often a scenario is played while the machine has other work.
+const attempts = 3
+
 // The simulator says of a scenario what real processes then do.
 func TestReality(t *testing.T) {
 	if !*forReal {
@@ -30,21 +33,25 @@ func TestReality(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			simulated, err := predict(s)
+			simulated, err := predict(s, seeds)
 			if err != nil {
 				t.Fatal(err)
 			}
-			real, late := playForReal(t, binary, p)
-			agree := report(t, compare(name, simulated, real))
-			if late > mostLate {
-				t.Skipf("the client or a relay was %v late: the machine has other work, and the figures judge nothing", late)
+			for range attempts {
+				o, late := playForReal(t, binary, p)
+				if late > mostLate {
+					t.Logf("the client or a relay was %v late: the machine has other work, and the figures judge nothing", late)
+					continue
+				}
+				if !report(t, compare(name, simulated, o)) {
+					t.Error("the simulator and reality disagree")
+				}
+				if *record != "" {
+					write(t, filepath.Join(*record, name+".json"), o)
+				}
+				return
 			}
-			if !agree {
-				t.Errorf("%s: the simulator and reality disagree", name)
-			}
-			if *record != "" {
-				write(t, filepath.Join(*record, name+".json"), real)
-			}
+			t.Skipf("%d times the machine had other work: nothing is judged", attempts)
 		})
 	}
 }
@@ -56,9 +63,9 @@ func report(t *testing.T, all []measure) bool {
 	for _, m := range all {
 		verdict := ""
 		if !m.agrees {
-			verdict, agree = " DISAGREE", false
+			verdict, agree = " **disagrees**", false
 		}
-		t.Logf("| %s | %s | %s | %s | %s |%s", m.scenario, m.name, m.simulated, m.real, m.bound, verdict)
+		t.Logf("| `%s` | %s | %s | %s | %s |%s", m.scenario, m.name, m.simulated, m.real, m.bound, verdict)
 	}
 	return agree
 }
