@@ -50,7 +50,7 @@ func TestPolicies(t *testing.T) {
 		}
 		faults[c.Fault]++
 	}
-	for _, field := range []string{"", "unit", "replays", "gap", "preference", "final", "final-preference", "horizon"} {
+	for _, field := range []string{"", "unit", "replays", "gap", "preference", "final", "final-preference", "delivery-delay", "horizon"} {
 		if faults[field] == 0 {
 			t.Errorf("no case has its fault in %q", field)
 		}
@@ -76,9 +76,35 @@ func TestFindMargin(t *testing.T) {
 		"late, behind the end":    {[]Event{submit, answer(65e6)}, 5e6},
 		"in the final interval":   {[]Event{submit, answer(41e6)}, 1e6},
 		"on the way to a horizon": {[]Event{submit, answer(59_999_999)}, 1},
+		"decided, without delay":  {[]Event{submit, answer(3e6), {At: 3e6, Decide: &Decide{Request: "r"}}, answer(21e6)}, 1e6},
 	} {
 		tr := Trace{Policy: Numbers{
 			Unit: 20e6, Replays: 1, Gap: "fixed:1", Preference: "list:1,0", Final: 1, CompletionDelivery: true,
+		}, Events: tt.events}
+		if got := tr.FindMargin(); got != tt.want {
+			t.Errorf("%s: %d, not %d", name, got, tt.want)
+		}
+	}
+}
+
+// TestFindMarginWithDelay counts the end of a delay after the decision, too.
+func TestFindMarginWithDelay(t *testing.T) {
+	submit, decide := Event{At: 7e6, Submit: &Submit{ID: "r"}}, Event{At: 10e6, Decide: &Decide{Request: "r"}}
+	answer := func(at int64) Event { return Event{At: at, Answer: &Answer{From: "A", Of: "r"}} }
+	for name, tt := range map[string]struct {
+		events []Event
+		want   int64
+	}{
+		"no decision":             {[]Event{submit, answer(10e6)}, 3e6},
+		"the delay's end":         {[]Event{submit, answer(10e6), decide}, 3e6},
+		"an answer before it":     {[]Event{submit, answer(10e6), decide, answer(29e6)}, 1e6},
+		"an answer at it":         {[]Event{submit, answer(10e6), decide, answer(30e6)}, 0},
+		"at a round's start":      {[]Event{submit, answer(16e6), {At: 27e6, Decide: &Decide{Request: "r"}}}, 9e6},
+		"an answer at both":       {[]Event{submit, answer(16e6), {At: 27e6, Decide: &Decide{Request: "r"}}, answer(47e6)}, 0},
+		"another request's delay": {[]Event{submit, answer(16e6), {At: 8e6, Submit: &Submit{ID: "q"}}, {At: 11e6, Decide: &Decide{Request: "q"}}}, 3e6},
+	} {
+		tr := Trace{Policy: Numbers{
+			Unit: 20e6, Replays: 1, Gap: "fixed:1", Preference: "list:1,0", Final: 1, CompletionDelivery: true, DeliveryDelay: 1,
 		}, Events: tt.events}
 		if got := tr.FindMargin(); got != tt.want {
 			t.Errorf("%s: %d, not %d", name, got, tt.want)
@@ -101,6 +127,8 @@ func TestReadTracesRefuses(t *testing.T) {
 		{`"layout":2`, `"layout":3`, "layout 3"},
 		{`"unit_ns":1000000`, `"unit_ns":0`, "unit"},
 		{`"unit_ns":1000000`, `"unit_ns":1000000,"what":1`, "unknown field"},
+		{`"completion_delivery":true`, `"completion_delivery":true,"delivery_delay":1`, "delivery-delay"},
+		{`"replays":0,"gap":"fixed:1","preference":"fixed:1","final":0,"final_preference":0,"completion_delivery":true`, `"replays":1,"gap":"fixed:1","preference":"fixed:1","final":0,"final_preference":0,"completion_delivery":true,"delivery_delay":1`, "delivery_delay"},
 		{`"members":["A"]`, `"members":["B"]`, `no server is called "B"`},
 		{`{"at_ns":1,"submit"`, `{"at_ns":3,"submit"`, "before the one above"},
 		{`"submit":{"id":"r"}`, `"submit":{"id":"r"},"fail":{"request":"r","reason":""}`, "2 things"},
@@ -122,12 +150,13 @@ func TestReadTracesRefuses(t *testing.T) {
 
 func TestReadPoliciesRefuses(t *testing.T) {
 	for text, says := range map[string]string{
-		`[{"policy":{}}]`:                             "no name",
-		`[{"name":"n"}]`:                              "neither",
-		`[{"name":"n","f":1}]`:                        "unknown field",
-		`[{"name":"n","policy":`:                      "no JSON",
-		`[{"name":"n"}] trailing`:                     "follows",
-		`[{"name":"n","fault":"gap","horizon_ns":1}]`: "a fault and a horizon",
+		`[{"policy":{}}]`:         "no name",
+		`[{"name":"n"}]`:          "neither",
+		`[{"name":"n","f":1}]`:    "unknown field",
+		`[{"name":"n","policy":`:  "no JSON",
+		`[{"name":"n"}] trailing`: "follows",
+		`[{"name":"n","fault":"gap","policy":{"delivery_delay":1}}]`: "needs",
+		`[{"name":"n","fault":"gap","horizon_ns":1}]`:                "a fault and a horizon",
 	} {
 		if _, err := ReadPolicies([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", text, err)

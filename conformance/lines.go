@@ -41,6 +41,7 @@ type Reply struct {
 	Auth    []string `json:"auth,omitempty"`    // the modes that it speaks
 	Layouts []int    `json:"layouts,omitempty"` // the layouts that it speaks
 	Lacks   []string `json:"lacks,omitempty"`   // of what a trace may need
+	Has     []string `json:"has,omitempty"`     // of what clients are taken to lack: [NeedDeliveryDelay]
 
 	// Of refused.
 	Field string `json:"field,omitempty"` // "key", or the policy's field at fault; may be empty

@@ -7,7 +7,8 @@ import (
 
 // FindMargin returns what [Trace].Margin is: the least distance between the
 // instants at which the policy does something for a request, and those at which it
-// is answered. Two answers at one instant, or one at a deadline, make it 0, and so
+// is answered; with a delay of completion delivery also those at which that is over
+// after the decisions that the trace has. Two answers at one instant, or one at a deadline, make it 0, and so
 // does a change of members by hand, which no real client can be told.
 func (t *Trace) FindMargin() int64 {
 	p, err := t.Policy.Policy()
@@ -29,7 +30,7 @@ func (t *Trace) FindMargin() int64 {
 	instants = slices.Compact(instants)
 
 	began := map[string]int64{}
-	answers := map[string][]int64{}
+	answers, deliveries := map[string][]int64{}, map[string][]int64{}
 	for i := range t.Events {
 		e := &t.Events[i]
 		switch {
@@ -39,6 +40,10 @@ func (t *Trace) FindMargin() int64 {
 			began[e.Submit.ID] = e.At
 		case e.Answer != nil:
 			answers[e.Answer.Of] = append(answers[e.Answer.Of], e.At-began[e.Answer.Of])
+		case e.Decide != nil:
+			if due := e.At - began[e.Decide.Request] + int64(line.DeliveryDelay()); line.DeliveryDelay() > 0 && !slices.Contains(instants, due) {
+				deliveries[e.Decide.Request] = append(deliveries[e.Decide.Request], due)
+			}
 		}
 	}
 	least := int64(math.MaxInt64)
@@ -49,7 +54,7 @@ func (t *Trace) FindMargin() int64 {
 	}
 	closest(instants)
 	for id := range began {
-		at := slices.Concat(instants, answers[id])
+		at := slices.Concat(instants, answers[id], deliveries[id])
 		slices.Sort(at)
 		closest(at)
 	}

@@ -17,6 +17,7 @@ type Numbers struct {
 	Final              int64  `json:"final"`
 	FinalPreference    int64  `json:"final_preference"`
 	CompletionDelivery bool   `json:"completion_delivery"`
+	DeliveryDelay      int64  `json:"delivery_delay,omitempty"`
 }
 
 // NumbersOf returns the numbers of a policy.
@@ -24,6 +25,7 @@ func NumbersOf(p policy.Policy) Numbers {
 	return Numbers{
 		Unit: int64(p.Unit), Replays: int64(p.Replays), Gap: p.Gap.String(), Preference: p.Preference.String(),
 		Final: int64(p.FinalReceive), FinalPreference: int64(p.FinalPreference), CompletionDelivery: p.CompletionDelivery,
+		DeliveryDelay: int64(p.DeliveryDelay),
 	}
 }
 
@@ -33,8 +35,8 @@ func (n Numbers) Text() string {
 	if n.CompletionDelivery {
 		delivery = "on"
 	}
-	return fmt.Sprintf("unit=%v replays=%d gap=%s preference=%s final=%d final-preference=%d completion-delivery=%s",
-		time.Duration(n.Unit), n.Replays, n.Gap, n.Preference, n.Final, n.FinalPreference, delivery)
+	return fmt.Sprintf("unit=%v replays=%d gap=%s preference=%s final=%d final-preference=%d completion-delivery=%s delivery-delay=%d",
+		time.Duration(n.Unit), n.Replays, n.Gap, n.Preference, n.Final, n.FinalPreference, delivery, n.DeliveryDelay)
 }
 
 // Policy returns the policy, or the *policy.FieldError that says which field is at
@@ -44,8 +46,9 @@ func (n Numbers) Policy() (policy.Policy, error) { return policy.Parse(n.Text())
 // A PolicyCase is a policy and what follows from it: its timeline, or the field at
 // fault.
 type PolicyCase struct {
-	Name   string  `json:"name"`
-	Policy Numbers `json:"policy"`
+	Name   string   `json:"name"`
+	Needs  []string `json:"needs,omitempty"` // as of a [Trace]
+	Policy Numbers  `json:"policy"`
 
 	// Fault is the field, by its name in the text form, that makes the policy an
 	// error, and then the rest is not there: "horizon" is the sum of all.
@@ -75,6 +78,9 @@ const (
 // NewPolicyCase works a policy out.
 func NewPolicyCase(name string, n Numbers) (PolicyCase, error) {
 	c := PolicyCase{Name: name, Policy: n}
+	if n.DeliveryDelay != 0 {
+		c.Needs = []string{NeedDeliveryDelay}
+	}
 	p, err := n.Policy()
 	if err != nil {
 		var field *policy.FieldError

@@ -79,8 +79,19 @@ func ReadPolicies(b []byte) ([]PolicyCase, error) {
 		if (cases[i].Fault == "") != (cases[i].Horizon > 0) {
 			return nil, fmt.Errorf("conformance: policy case %q has a fault and a horizon, or neither", cases[i].Name)
 		}
+		if err := cases[i].Policy.checkNeeds(cases[i].Needs); err != nil {
+			return nil, fmt.Errorf("conformance: policy case %q: %w", cases[i].Name, err)
+		}
 	}
 	return cases, nil
+}
+
+// checkNeeds refuses a policy that a client may not know of without saying so.
+func (n Numbers) checkNeeds(needs []string) error {
+	if n.DeliveryDelay != 0 && !slices.Contains(needs, NeedDeliveryDelay) {
+		return fmt.Errorf("the policy has a delay, and needs does not have %q", NeedDeliveryDelay)
+	}
+	return nil
 }
 
 func strict(b []byte, to any) error {
@@ -109,6 +120,9 @@ func (t *Trace) Check() error {
 		return fmt.Errorf("layout %d is neither 1 nor 2", t.Layout)
 	}
 	if _, err := t.Policy.Policy(); err != nil {
+		return err
+	}
+	if err := t.Policy.checkNeeds(t.Needs); err != nil {
 		return err
 	}
 	for i, s := range t.Servers {

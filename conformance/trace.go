@@ -9,7 +9,7 @@ type Trace struct {
 	Section string `json:"section"` // where the rule is written, such as docs/policy.md#rounds
 
 	// Needs names what a client may lack and then cannot play this: "reports",
-	// "steering", "refresh".
+	// "steering", "refresh", and [NeedDeliveryDelay].
 	Needs []string `json:"needs,omitempty"`
 	// Auth is the mode of the key: "aes", "cookie", "none", or "any".
 	Auth   string  `json:"auth"`
@@ -28,6 +28,11 @@ type Trace struct {
 	Margin int64   `json:"margin_ns"`
 	Events []Event `json:"events"`
 }
+
+// NeedDeliveryDelay is what a client needs for a policy with a delay of completion
+// delivery. Clients are taken to lack it unless their hello says that they have it:
+// those that are older than it do not know.
+const NeedDeliveryDelay = "delivery_delay"
 
 // A Server is one r-server of a trace.
 type Server struct {

@@ -124,7 +124,7 @@ func keyCases() []testCase {
 func policyCase(p *conformance.PolicyCase) testCase {
 	const shortest, most = 20, 1000
 	about := "The policy is taken as it is; its horizon is " + time.Duration(p.Horizon).String() + "."
-	c := testCase{section: secFields, auth: "any", layout: 2, scale: 1, name: "policy/" + p.Name}
+	c := testCase{section: secFields, needs: p.Needs, auth: "any", layout: 2, scale: 1, name: "policy/" + p.Name}
 	switch {
 	case p.Fault != "":
 		about, c.refused, c.fields = "The policy is an error, in its "+p.Fault+".", true, []string{p.Fault}
@@ -246,6 +246,9 @@ func (c *testCase) fits(hello *conformance.Reply) string {
 		return fmt.Sprintf("it does not speak layout %d", c.layout)
 	}
 	for _, n := range c.needs {
+		if n == conformance.NeedDeliveryDelay && !slices.Contains(hello.Has, n) {
+			return "its hello does not have " + n
+		}
 		if slices.Contains(hello.Lacks, n) {
 			return "it lacks " + n
 		}

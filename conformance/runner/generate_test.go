@@ -50,6 +50,7 @@ func TestDataTraces(t *testing.T) {
 					t.Fatalf("%s: %v", s.trace.Name, err)
 				}
 				s.trace.Events = events
+				s.trace.Margin = s.trace.FindMargin()
 				if core {
 					compareTranscript(t, &s)
 				}
@@ -189,6 +190,8 @@ func parseNumbers(words []string) (conformance.Numbers, error) {
 			_, err = fmt.Sscan(value, &n.FinalPreference)
 		case "completion-delivery":
 			n.CompletionDelivery = value == "on"
+		case "delivery-delay":
+			_, err = fmt.Sscan(value, &n.DeliveryDelay)
 		default:
 			err = fmt.Errorf("no field %q", field)
 		}

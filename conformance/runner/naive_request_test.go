@@ -150,7 +150,7 @@ func (c *naive) decide(ctx context.Context, f *flight) conformance.Reply {
 			f.over = true
 			reply := f.candidate.reply
 			if c.line.CompletionDelivery() && now.Before(until) || c.fault == "always-delivers" {
-				c.send(f, "delivery")
+				c.deliver(ctx, f, now, until)
 			}
 			c.mu.Unlock()
 			return reply
@@ -186,6 +186,30 @@ func (c *naive) decide(ctx context.Context, f *flight) conformance.Reply {
 		}
 		timer.Stop()
 	}
+}
+
+// deliver sends a request once more, now or when the delay is over.
+func (c *naive) deliver(ctx context.Context, f *flight, now, until time.Time) {
+	delay := c.line.DeliveryDelay()
+	if c.fault == "delivers-at-once" {
+		delay = 0
+	}
+	if delay == 0 || !now.Add(delay).Before(until) && c.fault != "forgets-late-deliveries" {
+		c.send(f, "delivery")
+		return
+	}
+	c.all.Go(func() {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if time.Now().Before(until) {
+			c.send(f, "delivery")
+		}
+	})
 }
 
 func (c *naive) roundStart(f *flight, k int) time.Time {
@@ -253,6 +277,9 @@ func (c *naive) receive(b []byte) {
 
 // count makes a valid answer the candidate, if it is to be.
 func (c *naive) count(f *flight, id ident.ServerID, granted bool, reply conformance.Reply) {
+	if f.over && c.fault != "delivers-to-all" {
+		f.heard[id] = true // and is not delivered to
+	}
 	if f.over || f.heard[id] && c.fault != "counts-duplicates" || time.Since(f.began) >= c.line.Horizon() {
 		return
 	}

@@ -113,7 +113,7 @@ func (c *naive) serve() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer c.out.Close()
-	c.say(conformance.Reply{Event: "hello", Name: "naive", Auth: []string{"aes", "cookie", "none"}, Layouts: []int{1, 2}})
+	c.say(conformance.Reply{Event: "hello", Name: "naive", Auth: []string{"aes", "cookie", "none"}, Layouts: []int{1, 2}, Has: []string{conformance.NeedDeliveryDelay}})
 	lines := bufio.NewScanner(c.in)
 	for lines.Scan() {
 		command, err := conformance.ParseCommand(lines.Bytes())

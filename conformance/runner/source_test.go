@@ -109,7 +109,6 @@ func parseTrace(tr *conformance.Trace, group string, lines []string) error {
 		}
 	}
 	slices.SortFunc(tr.Servers, func(a, b conformance.Server) int { return strings.Compare(a.Name, b.Name) })
-	tr.Margin = tr.FindMargin()
 	return nil
 }
 
@@ -121,8 +120,9 @@ func needs(tr *conformance.Trace) []string {
 		found["refresh"] = found["refresh"] || e.DNS != nil && e.At > 0
 		found["steering"] = found["steering"] || e.Answer != nil && e.Answer.ChangePort
 	}
+	found[conformance.NeedDeliveryDelay] = tr.Policy.DeliveryDelay != 0
 	var all []string
-	for _, word := range []string{"reports", "refresh", "steering"} {
+	for _, word := range []string{"reports", "refresh", "steering", conformance.NeedDeliveryDelay} {
 		if found[word] {
 			all = append(all, word)
 		}

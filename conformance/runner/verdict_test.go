@@ -165,7 +165,8 @@ func TestSkips(t *testing.T) {
 	hello := &conformance.Reply{Auth: []string{"none"}, Layouts: []int{2}, Lacks: []string{"steering"}}
 	for name, want := range map[string]string{
 		"wire/mode-none": "", "wire/mode-aes": "mode aes", "wire/layout-1": "layout 1", "ports/change": "lacks steering", "fallback/timeout": "",
-		"dns/joins": "",
+		"dns/joins": "", "delivery/01": "does not have delivery_delay", "policy/delayed-delivery": "does not have delivery_delay",
+		"policy/bad-delay-horizon": "does not have delivery_delay", "policy/no-delivery": "",
 	} {
 		cases, err := allCases()
 		if err != nil {

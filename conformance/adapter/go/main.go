@@ -45,7 +45,7 @@ type adapter struct {
 func serve(in io.Reader, out io.Writer) error {
 	a := &adapter{out: out}
 	defer a.end()
-	a.say(conformance.Reply{Event: "hello", Name: "weir", Auth: []string{"aes", "cookie", "none"}, Layouts: []int{2, 1}})
+	a.say(conformance.Reply{Event: "hello", Name: "weir", Auth: []string{"aes", "cookie", "none"}, Layouts: []int{2, 1}, Has: []string{conformance.NeedDeliveryDelay}})
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, conformance.MaxLine)
 	for lines.Scan() {
