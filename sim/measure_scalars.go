@@ -60,7 +60,7 @@ var correctnessScalars = []Scalar{
 	{"submit_false_denials_percent", "requests rejected that the submit-order oracle grants, of those decided", func(m *Measures) (float64, bool) { return percent(m.Submit.FalseDenial, m.Submit.Judged) }},
 	{"net_mean_tokens", "net tokens of a bucket and window, mean of absolute values", func(m *Measures) (float64, bool) { return ratio(m.Net.Absolute, m.Net.Windows) }},
 	{"net_mean_percent", "the same in percent of the limit", netMeanPercent},
-	{"net_max_tokens", "the greatest absolute value", func(m *Measures) (float64, bool) { return float64(m.Net.Max), m.Net.Windows > 0 }},
+	{"net_max_tokens", "net tokens of a bucket and window, greatest absolute value", func(m *Measures) (float64, bool) { return float64(m.Net.Max), m.Net.Windows > 0 }},
 	{"net_max_percent", "the same in percent of the limit", netMaxPercent},
 	{"excess_tokens", "tokens granted beyond limits by all servers together", countOf(func(m *Measures) uint64 { return m.Over.Excess })},
 	{"excess_percent", "the same of all tokens granted", func(m *Measures) (float64, bool) { return percent(m.Over.Excess, m.Over.Granted) }},

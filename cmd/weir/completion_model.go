@@ -4,6 +4,9 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weirhq/weir/internal/simcompare"
+	"github.com/weirhq/weir/sim/scenario"
 )
 
 // completionNode is one command, or group of commands, as a completion script
@@ -75,10 +78,41 @@ func completionValue(v *kong.Value) completionFlag {
 		repeat:         v.IsCumulative(),
 		file:           strings.HasSuffix(v.Tag.Type, "path") || strings.HasSuffix(v.Tag.Type, "file"),
 	}
+	switch v.Tag.Get("complete") {
+	case "scenarios":
+		c.values = scenarioNames()
+		c.file = true // or one of the user's own
+	case "measures":
+		c.values = measureNames()
+	}
 	for _, value := range v.EnumSlice() {
 		if value != "" {
 			c.values = append(c.values, value)
 		}
 	}
 	return c
+}
+
+// scenarioNames are the scenarios of the library, and their variants.
+func scenarioNames() []string {
+	var names []string
+	for _, name := range scenario.List() {
+		names = append(names, name)
+		variants, err := scenario.Variants(name)
+		if err != nil { // it is one of ours, which tests read
+			continue
+		}
+		names = append(names, variants...)
+	}
+	return names
+}
+
+// measureNames are the groups of measures, and the measures.
+func measureNames() []string {
+	var groups, measures []string
+	for _, g := range simcompare.Groups() {
+		groups = append(groups, g.Name)
+		measures = append(measures, g.Scalars...)
+	}
+	return append(groups, measures...)
 }

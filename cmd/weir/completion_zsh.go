@@ -74,6 +74,8 @@ func zshSpecs(n completionNode) string {
 
 func zshAction(f completionFlag) string {
 	switch {
+	case f.file && len(f.values) > 0:
+		return "{compadd -- " + strings.Join(f.values, " ") + "; _files}"
 	case f.file:
 		return "_files"
 	case len(f.values) > 0:

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"flag"
 	"math"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,41 +11,6 @@ import (
 	"github.com/weirhq/weir/sim"
 	"github.com/weirhq/weir/sim/scenario"
 )
-
-var firstComparison = flag.Bool("first-comparison", false, "write the tables of docs/first-comparison.md")
-
-// TestFirstComparisonPage holds that the tables of docs/first-comparison.md are what the command
-// that stands there prints.
-func TestFirstComparisonPage(t *testing.T) {
-	const page = "../../docs/first-comparison.md"
-	doc, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "-first-comparison -->\n", "<!-- end -->\n"
-	before, rest, ok := strings.Cut(string(doc), begin)
-	old, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no marks", page)
-	}
-	_, line, _ := strings.Cut(before, "```sh\nweir ")
-	line, _, _ = strings.Cut(line, "\n")
-	var out, errs bytes.Buffer
-	std := &stdio{out: &out, err: &errs, getenv: func(string) string { return "" }}
-	if status := run(t.Context(), strings.Fields(line), std); status != exitOK {
-		t.Fatalf("weir %s: status %d: %s", line, status, &errs)
-	}
-	tables := "\n" + out.String() + "\n"
-	if tables == old {
-		return
-	}
-	if !*firstComparison {
-		t.Fatalf("weir %s prints something else than %s has; see the mark there. It is\n%s", line, page, tables)
-	}
-	if err := os.WriteFile(page, []byte(before+begin+tables+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestFirstComparison holds what is expected of every request in the first three scenarios, under
 // each preset by its own numbers.

@@ -3,9 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/weirhq/weir/internal/simcompare"
 	"github.com/weirhq/weir/sim/scenario"
 )
 
@@ -17,7 +18,9 @@ type simListCmd struct {
 func (*simListCmd) Help() string {
 	return `Each name is one for weir sim run. A variant is the same scenario with some of its fields changed, and is named behind it, as in overload/min-off.
 
-    weir sim list`
+    weir sim list
+    weir sim show overload
+    weir sim run overload/min-off`
 }
 
 // listedScenario is a scenario as the list has it.
@@ -44,12 +47,28 @@ func (c *simListCmd) Run(std *stdio) error {
 	if c.JSON {
 		return json.NewEncoder(std.out).Encode(list)
 	}
-	table := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	return writeScenarioList(std.out, list, outputWidth(std))
+}
+
+// writeScenarioList writes a paragraph for each scenario, of at most so many characters a line.
+func writeScenarioList(w io.Writer, list []listedScenario, width int) error {
+	longest := 0
 	for _, l := range list {
-		fmt.Fprintf(table, "%s\t%s\n", l.Name, l.Purpose)
+		longest = max(longest, len(l.Name))
+	}
+	beside := longest + 2
+	for _, l := range list {
+		lines := simcompare.Wrap(l.Purpose, width-beside)
 		if len(l.Variants) > 0 {
-			fmt.Fprintf(table, "\t  variants: %s\n", strings.Join(l.Variants, ", "))
+			lines = append(lines, simcompare.Wrap("variants: "+strings.Join(l.Variants, ", "), width-beside)...)
+		}
+		name := l.Name
+		for _, line := range lines {
+			if _, err := fmt.Fprintf(w, "%-*s%s\n", beside, name, line); err != nil {
+				return err
+			}
+			name = ""
 		}
 	}
-	return table.Flush()
+	return nil
 }

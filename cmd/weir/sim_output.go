@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/weirhq/weir/internal/simcompare"
 	"github.com/weirhq/weir/sim"
+	"github.com/weirhq/weir/sim/scenario"
 )
 
 // simJSON is what weir sim run came to.
@@ -29,37 +29,24 @@ func writeSimJSON(w io.Writer, s *sim.Scenario, seed uint64, runs []*sim.Measure
 	})
 }
 
-// writeSimTable prints a line for each measure that the runs have.
-func writeSimTable(w io.Writer, s *sim.Scenario, seed uint64, runs []*sim.Measures) error {
-	fmt.Fprintln(w, strings.TrimSuffix(s.Name+": "+s.Purpose, ": "))
-	fmt.Fprintf(w, "%v by %v\n", s.Length, s.Policy)
-	if len(runs) == 1 {
-		fmt.Fprintf(w, "seed %d\n\n", seed)
+// writeRunHead says what was played, and which variants of it there are.
+func writeRunHead(w io.Writer, name string, c *simcompare.Comparison, width int) error {
+	variants, err := scenario.Variants(name)
+	if err != nil {
+		return err
+	}
+	lines := []string{c.Title(), fmt.Sprintf("%v by %v", c.Scenario.Length, c.Columns[0].Policy)}
+	if c.Seeds == 1 {
+		lines = append(lines, fmt.Sprintf("seed %d", c.Seed))
 	} else {
-		fmt.Fprintf(w, "seeds %d to %d: mean, and half the width of its 95 %% interval\n\n", seed, seed+uint64(len(runs))-1)
+		lines = append(lines, fmt.Sprintf("seeds %d to %d: mean ± half the width of its 95 %% interval", c.Seed, c.Seed+uint64(c.Seeds)-1))
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	scalars := sim.Scalars()
-	for i, spread := range sim.Summarize(runs).Scalars {
-		if spread.Runs == 0 {
-			continue
-		}
-		half := ""
-		if len(runs) > 1 {
-			half = "\t"
-			if spread.Runs > 1 {
-				half = "± " + short(spread.Half) + "\t"
-			}
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s%s\n", spread.Name, short(spread.Mean), half, scalars[i].Doc)
+	if len(variants) > 0 {
+		lines = append(lines, "variants: "+strings.Join(variants, ", "))
 	}
-	return table.Flush()
-}
-
-// short writes a number with five significant digits, or all that are in front of the point.
-func short(v float64) string {
-	if math.Abs(v) >= 10_000 || v == math.Trunc(v) {
-		return strconv.FormatFloat(v, 'f', 0, 64)
+	for _, line := range lines {
+		fmt.Fprintln(w, strings.Join(simcompare.Wrap(line, width), "\n"))
 	}
-	return strconv.FormatFloat(v, 'g', 5, 64)
+	_, err = fmt.Fprintln(w)
+	return err
 }

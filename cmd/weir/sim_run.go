@@ -21,13 +21,14 @@ import (
 const maxSeeds = 10_000
 
 type simRunCmd struct {
-	Scenario string `arg:"" placeholder:"SCENARIO" help:"A name from weir sim list, or a file; /VARIANT behind it is one of its variants."`
-	Seed     uint64 `default:"1" placeholder:"N" help:"Decides what is left to chance (${default}): the same seed gives the same run, on every machine."`
-	Seeds    int    `default:"1" placeholder:"N" help:"Play it with so many seeds, from --seed on, and give the mean and a 95 % interval (${default})."`
-	Policy   string `placeholder:"TEXT" help:"Request policy instead of the scenario's, as in weir acquire."`
-	Log      string `type:"path" placeholder:"FILE" help:"Write the event log into this file; only with one seed."`
-	Report   string `type:"path" placeholder:"FILE" help:"Write a page of HTML with charts into this file, which needs nothing else."`
-	JSON     bool   `help:"Print one JSON object, with everything that was measured."`
+	Scenario string   `arg:"" complete:"scenarios" placeholder:"SCENARIO" help:"A name from weir sim list, or a file; /VARIANT behind it is one of its variants."`
+	Only     []string `complete:"measures" placeholder:"GROUP|MEASURE" help:"Print only this group of measures, such as latency, or this measure; may be given again."`
+	Seed     uint64   `default:"1" placeholder:"N" help:"Decides what is left to chance (${default}): the same seed gives the same run, on every machine."`
+	Seeds    int      `default:"1" placeholder:"N" help:"Play it with so many seeds, from --seed on, and give the mean and a 95 % interval (${default})."`
+	Policy   string   `placeholder:"TEXT" help:"Request policy instead of the scenario's, as in weir acquire."`
+	Log      string   `type:"path" placeholder:"FILE" help:"Write the event log into this file; only with one seed."`
+	Report   string   `type:"path" placeholder:"FILE" help:"Write a page of HTML with charts into this file, which needs nothing else."`
+	JSON     bool     `help:"Print one JSON object, with everything that was measured."`
 }
 
 // Help is the command's long help.
@@ -37,6 +38,7 @@ func (*simRunCmd) Help() string {
 docs/scenarios.md tells how a scenario is written, docs/evaluator.md what each measure is.
 
     weir sim run kill-oldest
+    weir sim run kill-oldest --only decisions --only latency_p99_ms
     weir sim run kill-oldest --policy 'default unit=5ms' --seeds 20
     weir sim run overload/min-off --json
     weir sim run ./shop.yaml --log events.txt`
@@ -45,6 +47,10 @@ docs/scenarios.md tells how a scenario is written, docs/evaluator.md what each m
 // Run plays the scenario and prints what it came to.
 func (c *simRunCmd) Run(ctx context.Context, line *kong.Context, std *stdio) (err error) {
 	s, err := c.scenario()
+	if err != nil {
+		return usage(err)
+	}
+	choice, err := onlyOr(simcompare.Every(), c.Only)
 	if err != nil {
 		return usage(err)
 	}
@@ -73,14 +79,14 @@ func (c *simRunCmd) Run(ctx context.Context, line *kong.Context, std *stdio) (er
 	for i := range results {
 		runs[i] = results[i].Measures
 	}
+	name := "policy"
+	if c.Policy == "" {
+		name = "the scenario's policy"
+	}
+	comparison := simcompare.Comparison{
+		Scenario: s, Seed: c.Seed, Seeds: c.Seeds, Columns: []simcompare.Column{simcompare.NewColumn(name, s.Policy, runs)},
+	}
 	if c.Report != "" {
-		name := "policy"
-		if c.Policy == "" {
-			name = "the scenario's policy"
-		}
-		comparison := simcompare.Comparison{
-			Scenario: s, Seed: c.Seed, Seeds: c.Seeds, Columns: []simcompare.Column{simcompare.NewColumn(name, s.Policy, runs)},
-		}
 		if err := writeReport(c.Report, line.Args, []simcompare.Comparison{comparison}, texts); err != nil {
 			return err
 		}
@@ -88,7 +94,22 @@ func (c *simRunCmd) Run(ctx context.Context, line *kong.Context, std *stdio) (er
 	if c.JSON {
 		return writeSimJSON(std.out, s, c.Seed, runs)
 	}
-	return writeSimTable(std.out, s, c.Seed, runs)
+	if err := writeRunHead(std.out, c.Scenario, &comparison, outputWidth(std)); err != nil {
+		return err
+	}
+	return comparison.WriteList(std.out, choice, outputWidth(std))
+}
+
+// onlyOr is what --only chooses, or what is shown without it.
+func onlyOr(otherwise simcompare.Choice, only []string) (simcompare.Choice, error) {
+	if len(only) == 0 {
+		return otherwise, nil
+	}
+	choice, err := simcompare.Only(only)
+	if err != nil {
+		return choice, fmt.Errorf("--only: %w", err)
+	}
+	return choice, nil
 }
 
 // scenario is what the arguments say is to be played.

@@ -31,13 +31,3 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
-
-func TestShort(t *testing.T) {
-	for v, want := range map[float64]string{
-		0: "0", 5: "5", 1234567: "1234567", 12345.6: "12346", 99.98765: "99.988", 0.0123456: "0.012346", -2.5: "-2.5", -20000.4: "-20000",
-	} {
-		if got := short(v); got != want {
-			t.Errorf("short(%v) = %s, want %s", v, got, want)
-		}
-	}
-}

@@ -13,6 +13,7 @@ type Row struct {
 	Doc    string
 	Better Direction
 	Cells  []Cell // in the order of columns
+	group  int
 }
 
 // A Cell is a scalar under one policy.
@@ -23,26 +24,27 @@ type Cell struct {
 	Best bool
 }
 
-// Rows returns the scalars that a table shows: a chosen few, or all, without those of which no
+// Rows returns the scalars that a table shows, the chosen few or all, without those of which no
 // policy has a value.
-func (c *Comparison) Rows(all bool) []Row {
+func (c *Comparison) Rows(all bool) []Row { return c.RowsOf(Choice{every: all}) }
+
+// RowsOf is [Comparison.Rows] for any choice of scalars.
+func (c *Comparison) RowsOf(choice Choice) []Row {
 	var rows []Row
-	same := ""
-	for i, s := range sim.Scalars() {
-		s.Doc = inFull(s.Doc, &same)
-		if !all && !chosen[s.Name] {
+	for _, p := range places() {
+		if !choice.shows(p.scalar.Name) {
 			continue
 		}
-		row := Row{Name: s.Name, Doc: s.Doc, Better: Better(s.Name)}
+		row := Row{Name: p.scalar.Name, Doc: p.scalar.Doc, Better: Better(p.scalar.Name), group: p.group}
 		has := false
 		for _, column := range c.Columns {
-			row.Cells = append(row.Cells, Cell{Spread: column.Seeds.Scalars[i]})
-			has = has || column.Seeds.Scalars[i].Runs > 0
+			row.Cells = append(row.Cells, Cell{Spread: column.Seeds.Scalars[p.index]})
+			has = has || column.Seeds.Scalars[p.index].Runs > 0
 		}
 		if !has {
 			continue
 		}
-		c.mark(&row, i)
+		c.mark(&row, p.index)
 		rows = append(rows, row)
 	}
 	return rows
@@ -60,8 +62,11 @@ func inFull(doc string, same *string) string {
 			return (*same)[:i] + rest
 		}
 		return *same + rest
-	case strings.HasPrefix(rest, " of all "):
-		return *same + rest
+	case strings.HasPrefix(rest, " of all "), strings.HasPrefix(rest, " in "):
+		return *same + "," + rest
+	case strings.HasPrefix(rest, " of "):
+		what, _, _ := strings.Cut(*same, " of ")
+		return what + rest + (*same)[strings.LastIndex(*same, ", "):]
 	}
 	return doc
 }

@@ -25,29 +25,61 @@ const gap = "  "
 
 // WriteTable prints the comparison as text of at most so many characters a line, if each column
 // fits by itself. Columns that do not fit side by side are printed below.
-func (c *Comparison) WriteTable(w io.Writer, all bool, width int) error {
+func (c *Comparison) WriteTable(w io.Writer, choice Choice, width int) error {
 	var b strings.Builder
-	b.WriteString(c.Title() + "\n" + c.Played() + "\n")
-	rows := c.Rows(all)
+	writeWrapped(&b, c.Title(), width)
+	writeWrapped(&b, c.Played(), width)
+	rows := c.RowsOf(choice)
 	names := make([]string, len(rows))
-	first := 0
 	for i, r := range rows {
 		names[i] = strings.TrimSpace(r.Name + " " + r.Better.String())
-		first = max(first, utf8.RuneCountInString(names[i]))
 	}
 	columns, heads := c.texts(rows)
-	for from := 0; from < len(columns); {
+	t := table{names: names, columns: columns, heads: heads}
+	if choice.headed() {
+		t.titles = titles(rows)
+	}
+	t.write(&b, width)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// titles are what stands above each row: the title of its group above the first of it, if there are
+// several groups, and else nothing.
+func titles(rows []Row) []string {
+	if len(rows) == 0 || rows[0].group == rows[len(rows)-1].group {
+		return nil
+	}
+	all := make([]string, len(rows))
+	for i, r := range rows {
+		if i == 0 || r.group != rows[i-1].group {
+			all[i] = groups[r.group].Title
+		}
+	}
+	return all
+}
+
+// table is the text of a table.
+type table struct {
+	names   []string   // of rows
+	columns [][]string // each begins with the lines of its head
+	heads   int        // how many lines that are
+	titles  []string   // above rows, where they are not empty; nil if none are
+}
+
+// write prints the table, and below it the columns that are too many for the width.
+func (t *table) write(b *strings.Builder, width int) {
+	first := textWidth(t.names)
+	for from := 0; from < len(t.columns); {
 		line, to := first, from
-		for to < len(columns) && (to == from || line+len(gap)+textWidth(columns[to]) <= width) {
-			line += len(gap) + textWidth(columns[to])
+		for to < len(t.columns) && (to == from || line+len(gap)+textWidth(t.columns[to]) <= width) {
+			line += len(gap) + textWidth(t.columns[to])
 			to++
 		}
 		b.WriteString("\n")
-		writeBlock(&b, names, columns[from:to], heads, first)
+		t.writeBlock(b, t.columns[from:to], first)
 		from = to
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // texts are the columns of the table: the lines of the head, of which there are as many in each
@@ -76,11 +108,14 @@ func (c *Comparison) texts(rows []Row) (columns [][]string, heads int) {
 	return columns, heads
 }
 
-func writeBlock(b *strings.Builder, names []string, columns [][]string, heads, first int) {
-	for y := range heads + len(names) {
+func (t *table) writeBlock(b *strings.Builder, columns [][]string, first int) {
+	for y := range t.heads + len(t.names) {
 		line := ""
-		if y >= heads {
-			line = names[y-heads]
+		if row := y - t.heads; row >= 0 {
+			line = t.names[row]
+			if t.titles != nil && t.titles[row] != "" {
+				b.WriteString("\n" + t.titles[row] + "\n")
+			}
 		}
 		line += strings.Repeat(" ", first-utf8.RuneCountInString(line))
 		for _, column := range columns {
@@ -101,13 +136,26 @@ func textWidth(lines []string) int {
 	return n
 }
 
-// wrap breaks a name behind blanks and hyphens into lines of at most so many characters, if its
+// Wrap breaks a text at blanks into lines of at most so many characters, if its words are not longer.
+func Wrap(text string, width int) []string { return wrapAt(text, " ", width) }
+
+// writeWrapped writes a text in lines of at most so many characters.
+func writeWrapped(b *strings.Builder, text string, width int) {
+	for _, line := range Wrap(text, width) {
+		b.WriteString(line + "\n")
+	}
+}
+
+// wrap breaks a name behind blanks, hyphens and underscores into lines of at most so many characters, if its
 // words are not longer.
-func wrap(name string, width int) []string {
+func wrap(name string, width int) []string { return wrapAt(name, " -_", width) }
+
+// wrapAt breaks a text behind any of the breaks.
+func wrapAt(name, breaks string, width int) []string {
 	var lines []string
 	line := ""
 	for name != "" {
-		end := strings.IndexAny(name, " -") + 1
+		end := strings.IndexAny(name, breaks) + 1
 		if end == 0 {
 			end = len(name)
 		}
@@ -123,14 +171,14 @@ func wrap(name string, width int) []string {
 }
 
 // WriteMarkdown prints the comparison's table as Markdown. The best are in bold.
-func (c *Comparison) WriteMarkdown(w io.Writer, all bool) error {
+func (c *Comparison) WriteMarkdown(w io.Writer, choice Choice) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**: %s %s.\n\n|", escape(c.Scenario.Name), escape(c.Scenario.Purpose), c.Played())
 	for _, column := range c.Columns {
 		fmt.Fprintf(&b, " | %s", escape(column.Name))
 	}
 	b.WriteString(" |\n|---" + strings.Repeat("|---", len(c.Columns)) + "|\n")
-	for _, r := range c.Rows(all) {
+	for _, r := range c.RowsOf(choice) {
 		fmt.Fprintf(&b, "| %s", strings.TrimSpace("`"+r.Name+"` "+r.Better.String()))
 		for _, cell := range r.Cells {
 			text := cell.String()

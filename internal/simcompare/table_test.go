@@ -125,11 +125,11 @@ latency_p50_ms ↓  3.2 ± 3.2      2.2 ± 3.2*  4.2 ± 3.2
 		50: "",
 	} {
 		var b strings.Builder
-		if err := c.WriteTable(&b, false, width); err != nil {
+		if err := c.WriteTable(&b, Choice{}, width); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(line) - 1; n > width && !strings.HasPrefix(line, "1s, ") {
+			if n := utf8.RuneCountInString(line) - 1; n > width {
 				t.Errorf("a line of %d characters in a table of %d: %s", n, width, line)
 			}
 		}
@@ -142,7 +142,7 @@ latency_p50_ms ↓  3.2 ± 3.2      2.2 ± 3.2*  4.2 ± 3.2
 	}
 	c.Scenario.Purpose = "A|<b>"
 	var b strings.Builder
-	if err := c.WriteMarkdown(&b, true); err != nil {
+	if err := c.WriteMarkdown(&b, Every()); err != nil {
 		t.Fatal(err)
 	}
 	want := `**small**: A\|\<b\> 1s, seeds 1 to 2: mean ± half the width of its 95 % interval.

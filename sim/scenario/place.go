@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -51,6 +52,9 @@ func parent(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }
 
+// smallest is how little there is to say of what a scenario may lack.
+var smallest = map[string]string{"bucket": "100/s", "tracker": "{ttl: 10s}", "service": "{time: 5ms}"}
+
 // meant says which names there are, where a reason is that there is none of a name.
 func meant(s *sim.Scenario, reason string) string {
 	var kind, name string
@@ -92,7 +96,7 @@ func meant(s *sim.Scenario, reason string) string {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	if len(known) == 0 {
-		return "; there are none"
+		return fmt.Sprintf("; the scenario has no %ss, write `%ss: {%s: %s}`", kind, kind, cmp.Or(name, "NAME"), smallest[kind])
 	}
 	return "; there are " + strings.Join(known, ", ")
 }

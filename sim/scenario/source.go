@@ -23,3 +23,24 @@ func Source(name string) (string, error) {
 	}
 	return string(data), nil
 }
+
+// Variants returns the names of all variants in the file in which [Find] finds a scenario, each as
+// Find takes it.
+func Variants(name string) ([]string, error) {
+	base, f, err := "", (*File)(nil), error(nil)
+	if isPath(name) {
+		base, _ = splitVariant(name)
+		f, err = LoadFile(base)
+	} else {
+		base, _, _ = strings.Cut(name, "/")
+		f, err = EmbeddedFile(base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, v := range f.Variants {
+		names = append(names, base+strings.TrimPrefix(v.Name, f.Scenario.Name))
+	}
+	return names, nil
+}
