@@ -46,17 +46,9 @@ docs/tuning.md tells what is weighed, and how. Nothing is sent.
 
 // Run searches and prints what it came to.
 func (c *tuneCmd) Run(ctx context.Context, line *kong.Context, std *stdio) error {
-	objective, network, err := c.parse()
+	plan, scenarios, err := c.plan()
 	if err != nil {
 		return usage(err)
-	}
-	scenarios, err := simtune.NewScenarios(network)
-	if err != nil {
-		return usage(err)
-	}
-	budget := simtune.Thorough
-	if c.Quick {
-		budget = simtune.Quick
 	}
 	// A file that cannot be written is better known now than in two minutes.
 	report, err := newOutput(c.Report, true)
@@ -64,7 +56,6 @@ func (c *tuneCmd) Run(ctx context.Context, line *kong.Context, std *stdio) error
 		return err
 	}
 	defer report.discard()
-	plan := simtune.Plan{Objective: objective, Scenarios: scenarios.Names(), Weights: scenarios.Weights, Fits: scenarios.Fits, Seed: c.Seed, Budget: budget}
 	result, err := search(ctx, std, plan, scenarios)
 	if err != nil {
 		return err
@@ -96,6 +87,25 @@ func search(ctx context.Context, std *stdio, plan simtune.Plan, scenarios *simtu
 	all := scenarios.Time() * time.Duration(plan.Budget.Trials())
 	play := scenarios.Play(0, func(played time.Duration) { teller.tell(time.Now(), min(played, all), all) })
 	return simtune.Search(ctx, plan, play)
+}
+
+// plan is what the flags say is to be searched, and over which scenarios.
+func (c *tuneCmd) plan() (simtune.Plan, *simtune.Scenarios, error) {
+	objective, network, err := c.parse()
+	if err != nil {
+		return simtune.Plan{}, nil, err
+	}
+	scenarios, err := simtune.NewScenarios(network)
+	if err != nil {
+		return simtune.Plan{}, nil, err
+	}
+	budget := simtune.Thorough
+	if c.Quick {
+		budget = simtune.Quick
+	}
+	return simtune.Plan{
+		Objective: objective, Scenarios: scenarios.Names(), Weights: scenarios.Weights, Fits: scenarios.Fits, Seed: c.Seed, Budget: budget,
+	}, scenarios, nil
 }
 
 // parse reads the flags.

@@ -69,22 +69,26 @@ type Effect struct {
 
 // confirm has everything that is to be shown played with fresh seeds, and recommends the first
 // contender that is better with those, too.
-func (s *search) confirm(ctx context.Context, contenders, others []*entry) (*Result, error) {
+func (s *search) confirm(ctx context.Context, contenders []*entry, others []candidate) (*Result, error) {
 	seeds := s.confirmSeeds()
 	r := &Result{
 		Objective: s.Objective, Scenarios: s.Scenarios, Weights: s.Weights, WalkSeeds: s.Budget.WalkSeeds, SelectSeeds: s.Budget.Select, ConfirmSeeds: seeds,
 	}
-	shown := []*entry{s.base}
-	if len(contenders) > 0 {
-		shown = append(shown, contenders...)
-	}
+	shown := []candidate{{s.base, "default"}}
 	for _, n := range simcompare.Presets() {
 		if e := s.addPolicy(n.Policy); e != nil {
-			shown = append(shown, e)
+			shown = append(shown, candidate{e, n.Name})
 		}
 	}
-	shown = unique(append(shown, others...))
-	if err := s.try(ctx, shown, seeds); err != nil {
+	for i, e := range contenders {
+		shown = append(shown, candidate{e, "other-" + strconv.Itoa(i+1)})
+	}
+	shown = append(shown, others...)
+	var entries []*entry
+	for _, c := range shown {
+		entries = append(entries, c.entry)
+	}
+	if err := s.try(ctx, entries, seeds); err != nil {
 		return nil, err
 	}
 	best := s.base
@@ -116,26 +120,22 @@ func (s *search) confirm(ctx context.Context, contenders, others []*entry) (*Res
 }
 
 // list makes rows of what is to be shown, but for others that no measure tells from a row before them.
-func (s *search) list(r *Result, shown []*entry, best *entry) {
+func (s *search) list(r *Result, shown []candidate, best *entry) {
 	if best != s.base { // it is beside the default
-		shown = unique(append([]*entry{s.base, best}, shown...))
+		r.Recommended = 1
+		shown = slices.Insert(shown, 1, candidate{best, "recommended"})
 	}
-	names := presetNames()
-	others := 0
-	for _, e := range shown {
-		row := s.row(e, s.confirmSeeds())
-		name := names[e.policy]
-		switch {
-		case e == best && best != s.base:
-			r.Recommended = len(r.Rows)
-			row.Name = "recommended"
-		case name != "":
-			row.Name = name
-		case slices.ContainsFunc(r.Rows, func(o Row) bool { return same(o.Values(), row.Values()) }):
+	presets := len(policy.PresetNames()) + r.Recommended
+	listed := make(map[*entry]bool)
+	for i, c := range shown {
+		if listed[c.entry] {
 			continue
-		default:
-			others++
-			row.Name = "other-" + strconv.Itoa(others)
+		}
+		listed[c.entry] = true
+		row := s.row(c.entry, s.confirmSeeds())
+		row.Name = c.name
+		if i >= presets && slices.ContainsFunc(r.Rows, func(o Row) bool { return same(o.Values(), row.Values()) }) {
+			continue
 		}
 		r.Rows = append(r.Rows, row)
 	}
@@ -235,14 +235,4 @@ func (s *search) explain(ctx context.Context, r *Result, best *entry) error {
 		return 0
 	})
 	return nil
-}
-
-func unique(entries []*entry) []*entry {
-	var all []*entry
-	for _, e := range entries {
-		if !slices.Contains(all, e) {
-			all = append(all, e)
-		}
-	}
-	return all
 }

@@ -71,6 +71,7 @@ const (
 	guardExcess    = 3.0 // percentage points, in each scenario
 	guardExcessAll = 0.5 // percentage points, over all scenarios
 	guardFalse     = 1.0 // percentage points, over all scenarios
+	guardHealth    = 0.2 // percentage points of false decisions, in health
 	guardShare     = 0.25
 	guardP99       = 2.0 // times, over all scenarios
 	guardDatagrams = 1.5 // times, over all scenarios
@@ -96,6 +97,7 @@ func breaches(o, base Outcome, weights []int) []Breach {
 		hold(i, Undecided, o[i][Undecided], points(base[i][Undecided], guardUndecided))
 		hold(i, Excess, o[i][Excess], points(base[i][Excess], guardExcess))
 	}
+	hold(0, False, o[0][False], points(base[0][False], guardHealth))
 	v, b := weigh(o, weights), weigh(base, weights)
 	hold(-1, False, v[False], points(b[False], guardFalse))
 	hold(-1, Excess, v[Excess], points(b[Excess], guardExcessAll))

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
-	"github.com/weirhq/weir/internal/simcompare"
 	"github.com/weirhq/weir/policy"
 	"github.com/weirhq/weir/sim"
 )
@@ -13,7 +13,7 @@ import (
 // A Plan is what is to be searched for, and how long.
 type Plan struct {
 	Objective Objective
-	Scenarios []string // their names
+	Scenarios []string // their names; the first is health
 	Weights   []int    // and how much each counts
 	Fits      func(policy.Policy) bool
 	Seed      uint64 // the first; all that are used follow it
@@ -30,12 +30,13 @@ type Budget struct {
 	Select     int // seeds of the selection
 	Confirm    int // seeds that confirm
 	Contenders int // policies that are put to the confirmation until one passes
+	Spread     int // policies of the walk's front that are shown besides
 }
 
 // Thorough and Quick are the budgets of weir tune.
 var (
-	Thorough = Budget{Screen: 80, Beam: 4, Walk: 280, WalkSeeds: 2, Finalists: 12, Select: 5, Confirm: 10, Contenders: 3}
-	Quick    = Budget{Screen: 36, Beam: 2, Walk: 60, WalkSeeds: 1, Finalists: 5, Select: 3, Confirm: 5, Contenders: 2}
+	Thorough = Budget{Screen: 80, Beam: 4, Walk: 280, WalkSeeds: 2, Finalists: 12, Select: 5, Confirm: 10, Contenders: 3, Spread: 4}
+	Quick    = Budget{Screen: 36, Beam: 2, Walk: 60, WalkSeeds: 1, Finalists: 5, Select: 3, Confirm: 5, Contenders: 2, Spread: 2}
 )
 
 // minGain is what a policy has to save, as a share of the cost, to be worth a change.
@@ -47,7 +48,7 @@ func (b *Budget) Trials() int {
 	finalists := b.Finalists + 1 + others
 	return b.Screen + b.Walk + // search
 		finalists*b.Select + b.Contenders*axes*b.Select + // selection, and simplification
-		(len(policy.PresetNames())+others+b.Contenders*(axes+1))*b.Confirm
+		(len(policy.PresetNames())+others+b.Spread+b.Contenders+axes)*b.Confirm
 }
 
 // entry is a policy that was tried.
@@ -276,9 +277,16 @@ func (s *search) rank(entries []*entry, seeds []uint64, o *Objective) []*entry {
 	return slices.Compact(ranked)
 }
 
+// candidate is a policy that is to be shown.
+type candidate struct {
+	*entry
+	name string
+}
+
 // choose has the best of the walk played with the seeds of the selection. It returns the contenders
-// for the recommendation, best first, and the best by other objectives.
-func (s *search) choose(ctx context.Context) (contenders, others []*entry, err error) {
+// for the recommendation, best first, and others that are worth a look: the best by other objectives,
+// and some that are spread over the Pareto front.
+func (s *search) choose(ctx context.Context) (contenders []*entry, others []candidate, err error) {
 	walked := s.playedWith(s.walkSeeds())
 	ranked := s.rank(walked, s.walkSeeds(), &s.Objective)
 	final := append([]*entry{s.base}, ranked[:min(s.Budget.Finalists, len(ranked))]...)
@@ -287,8 +295,11 @@ func (s *search) choose(ctx context.Context) (contenders, others []*entry, err e
 			continue
 		}
 		best := s.rank(walked, s.walkSeeds(), &objectives[i])[0]
-		others = append(others, best)
+		others = append(others, candidate{best, "for-" + objectives[i].Name})
 		final = append(final, best)
+	}
+	for i, e := range s.spread(walked) {
+		others = append(others, candidate{e, "front-" + strconv.Itoa(i+1)})
 	}
 	seeds := s.selectSeeds()
 	if err := s.try(ctx, final, seeds); err != nil {
@@ -307,6 +318,32 @@ func (s *search) choose(ctx context.Context) (contenders, others []*entry, err e
 		}
 	}
 	return contenders, others, nil
+}
+
+// spread are entries on the Pareto front of those that are within the guards, evenly from the lowest
+// latency to the highest.
+func (s *search) spread(entries []*entry) []*entry {
+	seeds := s.walkSeeds()
+	base := meanOutcome(s.base, seeds)
+	var within []*entry
+	var values []Values
+	for _, e := range entries {
+		if o := meanOutcome(e, seeds); violation(o, base, s.Weights) == 0 {
+			within, values = append(within, e), append(values, weigh(o, s.Weights))
+		}
+	}
+	var on []int
+	for i, is := range front(values) {
+		if is {
+			on = append(on, i)
+		}
+	}
+	slices.SortStableFunc(on, func(a, b int) int { return cmp.Compare(values[a][P99], values[b][P99]) })
+	var all []*entry
+	for i := range min(s.Budget.Spread, len(on)) {
+		all = append(all, within[on[i*(len(on)-1)/max(1, s.Budget.Spread-1)]])
+	}
+	return all
 }
 
 // playedWith are the entries that have been played with all of some seeds.
@@ -400,13 +437,4 @@ func meanOutcome(e *entry, seeds []uint64) Outcome {
 		}
 	}
 	return mean
-}
-
-// presetNames are the names of policies that have one.
-func presetNames() map[policy.Policy]string {
-	names := make(map[policy.Policy]string)
-	for _, n := range simcompare.Presets() {
-		names[n.Policy] = n.Name
-	}
-	return names
 }

@@ -178,7 +178,8 @@ func TestBrittleIsNotRecommended(t *testing.T) {
 		"1 undecided":  {{}, {Undecided: 0.11}},
 		"1 excess":     {{}, {Excess: 3.1}},
 		"-1 excess":    {{Excess: 0.6}, {Excess: 0.6}},
-		"-1 false":     {{False: 1.1}, {False: 1.1}},
+		"0 false":      {{False: 0.21}, {}},
+		"-1 false":     {{}, {False: 2.1}},
 		"-1 p99":       {{P99: 2.2}, {P99: 2.2}},
 		"-1 datagrams": {{Datagrams: 9.1}, {Datagrams: 9.1}},
 	} {
@@ -210,7 +211,9 @@ func TestObjectives(t *testing.T) {
 			P50: 1, P99: 10 * math.Sqrt(round) * (1 + prefer), P999: 20,
 			Undecided: 0.04 / float64(1+p.Replays), False: 1 + 0.9*(1-prefer), Datagrams: 4 + float64(p.Replays) + 0.3/round,
 		}
-		return Outcome{v, v}
+		health := v
+		health[False] = 0
+		return Outcome{health, v}
 	})
 	best := make(map[string]Values)
 	for _, name := range ObjectiveNames() {

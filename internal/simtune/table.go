@@ -99,8 +99,8 @@ func (r *Result) Cells(i int) []string {
 // policies are the texts of those whose name does not say it, and what is wrong with policies.
 func (r *Result) policies(bullet, quote string) string {
 	text := ""
-	for i, row := range r.Rows {
-		if strings.HasPrefix(row.Name, "other-") || i == r.Recommended && i > 0 {
+	for _, row := range r.Rows {
+		if _, preset := policy.Preset(row.Name); !preset {
 			text += bullet + row.Name + ": " + quote + Text(row.Policy) + quote + "\n"
 		}
 	}
