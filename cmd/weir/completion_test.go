@@ -43,9 +43,11 @@ func TestCompletionIsComplete(t *testing.T) {
 				if !strings.Contains(script.String(), fmt.Sprintf(flag, f.name)) {
 					t.Errorf("%s: no flag --%s", shell, f.name)
 				}
+			}
+			for _, f := range append(n.flags[:len(n.flags):len(n.flags)], n.args...) {
 				for _, v := range f.values {
 					if !strings.Contains(script.String(), v) {
-						t.Errorf("%s: no value %s of --%s", shell, v, f.name)
+						t.Errorf("%s: no value %s of %s", shell, v, f.name)
 					}
 				}
 			}
@@ -64,6 +66,7 @@ func TestCompletionGoldens(t *testing.T) {
 			Color []string `enum:"red,green" help:"A [red] flag: it's quoted."`
 			Input string   `type:"path" short:"i"`
 			What  string   `arg:"" type:"existingfile" help:"A file."`
+			Which string   `arg:"" complete:"scenarios"`
 		} `cmd:"" help:"Run it."`
 		Secret struct{} `cmd:"" hidden:"" help:"Not shown."`
 	}
@@ -77,14 +80,17 @@ func TestCompletionGoldens(t *testing.T) {
 			"    /run:--color)\n        COMPREPLY=($(compgen -W $'red\\ngreen' -- \"$cur\"))\n        return ;;\n",
 			"    /run:--input)\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n        return ;;\n",
 			"    '')\n        COMPREPLY=($(compgen -W $'run\\n--help' -- \"$cur\")) ;;\n",
-			"    '/run')\n        COMPREPLY=($(compgen -W $'--help\\n--color\\n--input' -- \"$cur\"))\n        COMPREPLY+=($(compgen -f -- \"$cur\")) ;;\n",
+			"    '/run')\n        COMPREPLY=($(compgen -W $'burst-edge\\nburst-loss\\n",
+			"--help\\n--color\\n--input' -- \"$cur\"))\n        COMPREPLY+=($(compgen -f -- \"$cur\"))",
 		},
 		"zsh": {
 			"            'run:Run it.'\n",
 			"        run) _weir_run ;;\n",
 			`        '*--color=[A \[red\] flag\: it'\''s quoted.]:color:(red green)'`,
 			`        '(-i --input)'{-i,--input}'=[]:input:_files'`,
-			"        ':what:_files'\n",
+			"        ':what:_files'",
+			"        ':which:{compadd -- burst-edge burst-loss burst-loss/single ",
+			"; _files}'\n",
 		},
 		"fish": {
 			`complete -c weir -n '__weir_at ""' -a run -d 'Run it.'` + "\n",
