@@ -76,7 +76,7 @@ func TestFindMargin(t *testing.T) {
 		"late, behind the end":    {[]Event{submit, answer(65e6)}, 5e6},
 		"in the final interval":   {[]Event{submit, answer(41e6)}, 1e6},
 		"on the way to a horizon": {[]Event{submit, answer(59_999_999)}, 1},
-		"decided, without delay":  {[]Event{submit, answer(3e6), {At: 3e6, Decide: &Decide{Request: "r"}}, answer(21e6)}, 1e6},
+		"sent, without a delay":   {[]Event{submit, {At: 3e6, Send: &Send{Request: "r", Why: "replay"}}, answer(10e6)}, 10e6},
 	} {
 		tr := Trace{Policy: Numbers{
 			Unit: 20e6, Replays: 1, Gap: "fixed:1", Preference: "list:1,0", Final: 1, CompletionDelivery: true,
@@ -87,24 +87,27 @@ func TestFindMargin(t *testing.T) {
 	}
 }
 
-// TestFindMarginWithDelay counts the end of a delay after the decision, too.
+// TestFindMarginWithDelay counts the end of a delay after the last send, too.
 func TestFindMarginWithDelay(t *testing.T) {
-	submit, decide := Event{At: 7e6, Submit: &Submit{ID: "r"}}, Event{At: 10e6, Decide: &Decide{Request: "r"}}
+	submit := Event{At: 7e6, Submit: &Submit{ID: "r"}}
+	send := func(at int64, why string) Event { return Event{At: at, Send: &Send{Request: "r", Why: why}} }
 	answer := func(at int64) Event { return Event{At: at, Answer: &Answer{From: "A", Of: "r"}} }
+	first := send(7e6, "first")
 	for name, tt := range map[string]struct {
 		events []Event
 		want   int64
 	}{
-		"no decision":             {[]Event{submit, answer(10e6)}, 3e6},
-		"the delay's end":         {[]Event{submit, answer(10e6), decide}, 3e6},
-		"an answer before it":     {[]Event{submit, answer(10e6), decide, answer(29e6)}, 1e6},
-		"an answer at it":         {[]Event{submit, answer(10e6), decide, answer(30e6)}, 0},
-		"at a round's start":      {[]Event{submit, answer(16e6), {At: 27e6, Decide: &Decide{Request: "r"}}}, 9e6},
-		"an answer at both":       {[]Event{submit, answer(16e6), {At: 27e6, Decide: &Decide{Request: "r"}}, answer(47e6)}, 0},
-		"another request's delay": {[]Event{submit, answer(16e6), {At: 8e6, Submit: &Submit{ID: "q"}}, {At: 11e6, Decide: &Decide{Request: "q"}}}, 3e6},
+		"no sends":              {[]Event{submit, answer(26e6)}, 19e6},
+		"the delay's end":       {[]Event{submit, first, answer(17e6)}, 10e6},
+		"an answer before it":   {[]Event{submit, first, answer(26e6)}, 1e6},
+		"an answer at it":       {[]Event{submit, first, answer(27e6)}, 0},
+		"a replay later":        {[]Event{submit, first, send(47e6, "replay"), answer(65e6)}, 2e6},
+		"and no more the first": {[]Event{submit, first, answer(26e6), send(47e6, "replay")}, 19e6},
+		"a delivery is none":    {[]Event{submit, first, send(30e6, "delivery"), answer(49e6)}, 2e6},
+		"another request's":     {[]Event{submit, {At: 9e6, Submit: &Submit{ID: "q"}}, {At: 9e6, Send: &Send{Request: "q", Why: "first"}}, answer(26e6)}, 19e6},
 	} {
 		tr := Trace{Policy: Numbers{
-			Unit: 20e6, Replays: 1, Gap: "fixed:1", Preference: "list:1,0", Final: 1, CompletionDelivery: true, DeliveryDelay: 1,
+			Unit: 20e6, Replays: 1, Gap: "fixed:2", Preference: "fixed:0", Final: 1, CompletionDelivery: true, DeliveryDelay: 1,
 		}, Events: tt.events}
 		if got := tr.FindMargin(); got != tt.want {
 			t.Errorf("%s: %d, not %d", name, got, tt.want)

@@ -8,7 +8,7 @@ import (
 // FindMargin returns what [Trace].Margin is: the least distance between the
 // instants at which the policy does something for a request, and those at which it
 // is answered; with a delay of completion delivery also those at which that is over
-// after the decisions that the trace has. Two answers at one instant, or one at a deadline, make it 0, and so
+// after the sends that the trace has. Two answers at one instant, or one at a deadline, make it 0, and so
 // does a change of members by hand, which no real client can be told.
 func (t *Trace) FindMargin() int64 {
 	p, err := t.Policy.Policy()
@@ -40,9 +40,9 @@ func (t *Trace) FindMargin() int64 {
 			began[e.Submit.ID] = e.At
 		case e.Answer != nil:
 			answers[e.Answer.Of] = append(answers[e.Answer.Of], e.At-began[e.Answer.Of])
-		case e.Decide != nil:
-			if due := e.At - began[e.Decide.Request] + int64(line.DeliveryDelay()); line.DeliveryDelay() > 0 && !slices.Contains(instants, due) {
-				deliveries[e.Decide.Request] = append(deliveries[e.Decide.Request], due)
+		case e.Send != nil && line.DeliveryDelay() > 0:
+			if due := e.At - began[e.Send.Request] + int64(line.DeliveryDelay()); (e.Send.Why == "first" || e.Send.Why == "replay") && !slices.Contains(instants, due) {
+				deliveries[e.Send.Request] = []int64{due}
 			}
 		}
 	}

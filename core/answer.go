@@ -124,7 +124,7 @@ func (c *Core) take(t time.Duration, f *flight, server int) {
 	}
 	round := c.timeline.RoundAt(t - f.t0)
 	if f.phase == waiting {
-		f.decideAt = max(t, f.t0+c.timeline.PreferenceEnd(round))
+		f.decideAt = f.t0 + c.timeline.PreferenceEnd(round)
 	}
 	f.phase = holding
 	f.candidate = server

@@ -28,6 +28,7 @@ type flight struct {
 	asked    question
 
 	round     int    // the last round that was entered
+	lastSent  int    // the last round in which it was to be sent
 	replayed  int    // the last round that was sent
 	replays   int    // rounds that were sent, without the first
 	abandoned bool   // what is still to be sent is not
@@ -37,7 +38,7 @@ type flight struct {
 	// The candidate, while phase is holding and after.
 	candidate      int // server of the snapshot
 	candidateRound int
-	decideAt       time.Duration // never before the answer that it was fixed by
+	decideAt       time.Duration
 	deliverAt      time.Duration // while owing
 	keepPort       bool
 	granted        bool

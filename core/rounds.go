@@ -29,17 +29,18 @@ func (c *Core) nextRound(t time.Duration, f *flight) {
 	}
 	f.round = c.timeline.RoundAt(t - f.t0)
 	if f.round < c.timeline.Rounds() {
+		f.lastSent = f.round
 		c.sends.push(pendingSend{kind: SendReplay, f: f, id: f.id, round: f.round, to: f.missing()})
 	}
 	c.heap.set(f, f.t0+c.timeline.Start(f.round+1))
 }
 
 // decide ends a request with its candidate. Completion delivery comes first, or
-// when its delay is over, if that is still to come and before the horizon. The
-// delay counts from the decision's instant, however late the timer is.
+// when the delay since the servers were last asked is over, if that is still to come
+// and before the horizon.
 func (c *Core) decide(t time.Duration, f *flight) {
 	if c.timeline.CompletionDelivery() && t < f.horizon && f.missing() != 0 {
-		f.deliverAt = min(t, f.decideAt) + c.timeline.DeliveryDelay()
+		f.deliverAt = f.t0 + c.timeline.Start(f.lastSent) + c.timeline.DeliveryDelay()
 		f.owing = t < f.deliverAt && f.deliverAt < f.horizon
 		if !f.owing {
 			c.deliver(t, f)

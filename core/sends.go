@@ -17,7 +17,7 @@ type SendKind uint8
 const (
 	SendFirst      SendKind = 1 + iota // a request's round 0
 	SendReplay                         // the same bytes in a later round
-	SendCompletion                     // the same bytes, to who had not answered when the request was decided, or the policy's delay after that
+	SendCompletion                     // the same bytes, to who had not answered when the request was decided, or the policy's delay was over
 	SendReport                         // a latency report
 
 	// SendKinds is one more than the last kind.

@@ -24,11 +24,12 @@ type Policy struct {
 	// CompletionDelivery says whether a request whose answer is chosen is sent
 	// once more to the servers that did not answer, so that they count it too.
 	CompletionDelivery bool
-	// DeliveryDelay is D, how many units after the decision completion delivery
-	// happens, so that it goes only to servers that have not answered by then
-	// either. With 0 it happens with the decision; so does one that would happen at
-	// the horizon or later. It is below the horizon, and 0 without completion
-	// delivery.
+	// DeliveryDelay is D, how many units a server that was sent the request has to
+	// answer it before it gets it again by completion delivery. They count from the
+	// start of the last round in which the request was sent. Completion delivery
+	// happens with the decision if they are over by then, as with 0, or would not be
+	// before the horizon; else when they are, and goes to those that have not
+	// answered by then. D is below the horizon, and 0 without completion delivery.
 	DeliveryDelay uint32
 }
 

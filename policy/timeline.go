@@ -113,8 +113,8 @@ func (t *Timeline) RoundAt(offset time.Duration) int {
 // request once more when an answer is chosen.
 func (t *Timeline) CompletionDelivery() bool { return t.policy.CompletionDelivery }
 
-// DeliveryDelay returns how long after the decision they get it: U*D, which is
-// below the horizon.
+// DeliveryDelay returns how long after the start of the last round in which it was
+// sent they get it at the earliest: U*D, which is below the horizon.
 func (t *Timeline) DeliveryDelay() time.Duration {
 	return t.policy.Unit * time.Duration(t.policy.DeliveryDelay)
 }

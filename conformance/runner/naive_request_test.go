@@ -87,6 +87,9 @@ func (c *naive) send(f *flight, why string) {
 	if c.fault == "no-delivery" && why == "delivery" || c.fault == "no-replay" && why == "replay" {
 		return
 	}
+	if why != "delivery" {
+		f.sent = time.Now()
+	}
 	b := f.datagram
 	if why != "first" {
 		switch c.fault {
@@ -150,7 +153,7 @@ func (c *naive) decide(ctx context.Context, f *flight) conformance.Reply {
 			f.over = true
 			reply := f.candidate.reply
 			if c.line.CompletionDelivery() && now.Before(until) || c.fault == "always-delivers" {
-				c.deliver(ctx, f, now, until)
+				c.deliver(ctx, f, until)
 			}
 			c.mu.Unlock()
 			return reply
@@ -189,18 +192,23 @@ func (c *naive) decide(ctx context.Context, f *flight) conformance.Reply {
 }
 
 // deliver sends a request once more, now or when the delay is over.
-func (c *naive) deliver(ctx context.Context, f *flight, now, until time.Time) {
-	delay := c.line.DeliveryDelay()
-	if c.fault == "delivers-at-once" {
-		delay = 0
+func (c *naive) deliver(ctx context.Context, f *flight, until time.Time) {
+	due := f.sent.Add(c.line.DeliveryDelay())
+	switch c.fault {
+	case "delivers-at-once":
+		due = f.sent
+	case "delays-from-the-decision":
+		due = time.Now().Add(c.line.DeliveryDelay())
+	case "delays-from-the-submit":
+		due = f.began.Add(c.line.DeliveryDelay())
 	}
-	if delay == 0 || !now.Add(delay).Before(until) && c.fault != "forgets-late-deliveries" {
+	if !due.After(time.Now()) || !due.Before(until) && c.fault != "forgets-late-deliveries" {
 		c.send(f, "delivery")
 		return
 	}
 	c.all.Go(func() {
 		select {
-		case <-time.After(delay):
+		case <-time.After(time.Until(due)):
 		case <-ctx.Done():
 			return
 		}

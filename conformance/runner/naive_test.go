@@ -65,6 +65,7 @@ type flight struct {
 	datagram  []byte
 	members   []member
 	began     time.Time
+	sent      time.Time // last, but for completion delivery
 	heard     map[ident.ServerID]bool
 	candidate *result
 	changed   chan struct{}
