@@ -21,6 +21,7 @@ type cli struct {
 	DNS        dnsCmd        `cmd:"" name:"dns" help:"Serve the DNS zone in which clients find the servers."`
 	Doctor     doctorCmd     `cmd:"" help:"Find out why there is no decision."`
 	Measure    measureCmd    `cmd:"" help:"Measure round trips to the servers."`
+	Bench      benchCmd      `cmd:"" help:"Put load on servers, and judge their answers."`
 	Sim        simCmd        `cmd:"" name:"sim" help:"Simulate clients and servers, and what goes wrong."`
 	Tune       tuneCmd       `cmd:"" help:"Find the request policy that suits a network."`
 	Dissect    dissectCmd    `cmd:"" help:"Take datagrams apart, one in hex a line."`

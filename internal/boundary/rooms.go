@@ -87,6 +87,11 @@ func Rooms() map[string]Room {
 			Ours:    []string{"core", "wire", "ident", "apikey", "discovery", "internal/udp"},
 			Modules: []string{modHDR},
 		},
+		"internal/load": {
+			Ours:    []string{"wire", "ident", "apikey", "internal/udp", "internal/precise"},
+			Modules: []string{modHDR},
+		},
+		"internal/precise":  {Modules: []string{modSys}},
 		"internal/children": {},
 
 		"conformance": {Ours: []string{"policy"}},

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/internal/load"
+)
+
+type benchCmd struct {
+	InFlight int           `placeholder:"N" help:"Closed loop: how many requests are in flight at any time (64)."`
+	Rate     float64       `placeholder:"N" help:"Open loop instead: how many requests a second leave, at random intervals, whether answers come or not."`
+	Flows    int           `placeholder:"N" help:"How many sockets they leave from (16)."`
+	For      time.Duration `default:"10s" placeholder:"DURATION" help:"How long to measure (${default})."`
+	WarmUp   time.Duration `default:"1s" placeholder:"DURATION" help:"How long to ask before that, without counting (${default})."`
+
+	AnswerTimeout time.Duration `default:"1s" placeholder:"DURATION" help:"An answer that takes longer is lost (${default})."`
+
+	Buckets   int           `default:"1" placeholder:"N" help:"How many buckets there are (${default})."`
+	Zipf      float64       `placeholder:"S" help:"Ask for the n-th of them as often as n^-S (0: for all alike)."`
+	Resources int           `default:"1" placeholder:"N" help:"Buckets that each request asks for (${default})."`
+	Tokens    uint16        `default:"1" placeholder:"N" help:"Tokens of each (${default})."`
+	Limit     uint32        `default:"1000000000" placeholder:"N" help:"Tokens that a bucket has in a window (${default}, so that all is granted)."`
+	Window    time.Duration `default:"1s" placeholder:"DURATION" help:"A bucket's window (${default})."`
+	Guards    int           `placeholder:"N" help:"Latency guards that each request carries (0)."`
+	Reports   float64       `placeholder:"N" help:"Latency reports for each request (0); 0.1 is one for ten."`
+	Seed      uint64        `default:"1" placeholder:"N" help:"Seed of what is drawn at random (${default})."`
+
+	TenantKeyFile []string `type:"path" sep:"none" placeholder:"FILE" help:"Let the tenant of this key ask, too; may be repeated. Sockets are shared out among all."`
+	NoSteer       bool     `help:"Do not change ports when a server asks for it."`
+	JSON          bool     `help:"Print one JSON object instead of the table."`
+	clientFlags
+}
+
+// Help is the command's long help.
+func (*benchCmd) Help() string {
+	return `Puts load on the servers, from this machine, and judges every answer. This takes tokens, and processors that others may need: use a tenant made for it. Its buckets and trackers have names of their own.
+
+A closed loop, the default, keeps --in-flight requests in flight and shows the most that a server does. An open loop, with --rate, shows what clients would see at that rate: a latency counts from the instant at which its request was due, so that a stall is seen by all that were to be sent meanwhile. A request without an answer counts as one that took --answer-timeout.
+
+At the end it says what was the limit: the client, the server, or how few were in flight. Ctrl-C ends it, and prints what there is.
+
+Exit status: 0 measured, 1 answers were wrong, 2 nobody answered or no server is known, 64 wrong usage, with nothing asked.
+
+    export WEIR_KEY="$(cat load.key)"
+    weir bench --server 512450938123@127.0.0.1:29292
+    weir bench --server 512450938123@127.0.0.1:29292 --in-flight 256 --buckets 100000 --zipf 1
+    weir bench --server 512450938123@127.0.0.1:29292 --rate 20000 --resources 3 --guards 1 --reports 0.1 --json`
+}
+
+// Run measures and prints what came of it.
+func (c *benchCmd) Run(ctx context.Context, std *stdio) error {
+	cfg, err := c.load(ctx, std)
+	if err != nil {
+		return err
+	}
+	teller := newProgressTeller(std, isTerminal(std.err), time.Now())
+	teller.done, teller.doing = "measured", "measuring"
+	cfg.Progress = func(p load.Progress) { teller.tell(time.Now(), p.Passed, p.All) }
+	result, err := load.Run(ctx, cfg)
+	teller.finish()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = json.NewEncoder(std.out).Encode(result)
+	} else {
+		err = load.WriteTable(std.out, result)
+	}
+	switch {
+	case err != nil:
+		return err
+	case result.Wrong > 0:
+		return fmt.Errorf("%d answers were wrong", result.Wrong)
+	case result.Granted+result.Denied == 0:
+		return statusError{code: exitNoDecision, err: errors.New("nobody answered; weir doctor, with the same key and flags, finds out why")}
+	}
+	return nil
+}
+
+// load is what the flags make of a load. All that is wrong with them is known before anything is asked.
+func (c *benchCmd) load(ctx context.Context, std *stdio) (load.Config, error) {
+	client, err := c.config(std)
+	if err != nil {
+		return load.Config{}, err
+	}
+	const millis = int64(time.Millisecond)
+	cfg := load.Config{
+		Keys: []apikey.Key{client.Key}, Flows: c.Flows, InFlight: c.InFlight, Rate: c.Rate,
+		For: c.For, WarmUp: c.WarmUp, Timeout: c.AnswerTimeout, Seed: c.Seed, Steer: !c.NoSteer,
+		Work: load.Work{
+			Layout: client.Layout, Buckets: c.Buckets, Zipf: c.Zipf, Resources: c.Resources, Guards: c.Guards, Reports: c.Reports,
+			Tokens: c.Tokens, Limit: c.Limit, Window: uint32(min(int64(c.Window)/millis, 1<<32-1)),
+		},
+	}
+	if c.Window < time.Millisecond || int64(c.Window)%millis != 0 || int64(c.Window)/millis > 1<<32-1 {
+		return cfg, usage(fmt.Errorf("--window: %v is not a whole number of milliseconds from 1 to %d", c.Window, uint32(1<<32-1)))
+	}
+	if c.InFlight != 0 && c.Rate != 0 {
+		return cfg, usage(errors.New("--in-flight is of a closed loop and --rate of an open one: give one of them"))
+	}
+	for _, name := range c.TenantKeyFile {
+		source := keySource{KeyFile: name}
+		key, err := source.load(std, c.AllowLegacyKey)
+		if err != nil {
+			return cfg, fmt.Errorf("--tenant-key-file: %w", err)
+		}
+		cfg.Keys = append(cfg.Keys, key)
+	}
+	cfg.Targets = []netip.AddrPort{netip.AddrPortFrom(netip.IPv4Unspecified(), 0)} // to be found when all else is right
+	if err := load.Check(cfg); err != nil {
+		return cfg, usage(err)
+	}
+	servers, err := findServers(ctx, client, c.Timeout)
+	if err != nil {
+		return cfg, noDecision(err)
+	}
+	cfg.Targets = nil
+	for _, s := range servers {
+		cfg.Targets = append(cfg.Targets, s.Addrs...)
+	}
+	return cfg, nil
+}

@@ -1,0 +1,111 @@
+package load
+
+import (
+	"runtime"
+	"time"
+)
+
+// A Result is what came of a load. Requests count that were due in Seconds; times are in microseconds.
+type Result struct {
+	Loop        string  `json:"loop"` // "closed" or "open"
+	Flows       int     `json:"flows"`
+	InFlight    int     `json:"in_flight,omitempty"` // closed loop
+	Rate        float64 `json:"rate,omitempty"`      // open loop, asked for, a second
+	Seconds     float64 `json:"seconds"`
+	Interrupted bool    `json:"interrupted,omitempty"`
+
+	Sent      uint64  `json:"sent"`
+	Granted   uint64  `json:"granted"`
+	Denied    uint64  `json:"denied"`
+	Lost      uint64  `json:"lost"`       // without an answer before the timeout
+	PerSecond float64 `json:"per_second"` // answers that came in time, by when they came
+	Reports   uint64  `json:"reports"`
+	Late      uint64  `json:"late"`   // answers that came after the timeout, or once more
+	Moves     uint64  `json:"moves"`  // changes of a port, as a server asked
+	Unsent    uint64  `json:"unsent"` // datagrams that this system did not take
+	Unread    uint64  `json:"unread"` // errors of reading, as when nobody is there
+
+	Wrong  uint64            `json:"wrong"` // answers, and tokens beyond a limit
+	Wrongs map[string]uint64 `json:"wrongs,omitempty"`
+
+	Latency Quantiles  `json:"latency_us"`
+	Lag     *Quantiles `json:"lag_us,omitempty"` // open loop: how late requests left
+
+	ClientCPU   float64 `json:"client_cpu"`        // processors that this process used
+	Processors  int     `json:"processors"`        // that it may use
+	Machine     float64 `json:"machine,omitempty"` // share of the time that the machine's processors were busy; 0 where that is not known, or the servers are elsewhere
+	ClientShare float64 `json:"client_share"`      // of all latency: answers that lay in this machine's sockets
+	Limit       string  `json:"limit"`             // "client", "server", "machine", "in-flight", "none" or "unknown"
+	Verdict     string  `json:"verdict"`
+}
+
+var wrongNames = [wrongKinds]string{"unreadable", "stranger", "shape", "rate"}
+
+// result sums up. All that was running has ended.
+func (r *run) result(interrupted bool, cpu usage) *Result {
+	sum := newTally()
+	for _, f := range r.flows {
+		sum.add(&f.tally)
+	}
+	seconds := time.Duration(max(0, r.end.Load()-r.begin)).Seconds()
+	out := &Result{
+		Loop: "closed", Flows: r.cfg.Flows, InFlight: r.cfg.InFlight, Seconds: seconds, Interrupted: interrupted,
+		Sent: sum.sent, Granted: sum.granted, Denied: sum.denied, Lost: sum.lost, Reports: sum.reports, Late: sum.late,
+		Moves: r.moves.Load(), Unsent: r.unsent.Load(), Unread: r.unread.Load(),
+		Latency: sum.latency.quantiles(), Processors: runtime.GOMAXPROCS(0), Wrongs: map[string]uint64{},
+	}
+	if r.cfg.Rate > 0 {
+		lag := sum.lag.quantiles()
+		out.Loop, out.InFlight, out.Rate, out.Lag = "open", 0, r.cfg.Rate, &lag
+	}
+	if seconds > 0 {
+		out.PerSecond = float64(r.answered.Load()) / seconds
+	}
+	if cpu.of > 0 {
+		out.ClientCPU = cpu.cpu.Seconds() / cpu.of.Seconds()
+	}
+	if cpu.all > 0 && r.here() {
+		out.Machine = 1 - cpu.idle/cpu.all
+	}
+	if sum.together > 0 {
+		out.ClientShare = float64(sum.waited) / float64(sum.together)
+	}
+	for i, n := range sum.wrong {
+		out.wrong(wrongNames[i], n)
+	}
+	out.wrong("beyond-limit", r.beyond())
+	out.judge()
+	return out
+}
+
+func (r *Result) wrong(name string, n uint64) {
+	if n > 0 {
+		r.Wrong += n
+		r.Wrongs[name] = n
+	}
+}
+
+// beyond returns the tokens that servers cannot have granted, however the windows lie.
+func (r *run) beyond() (tokens uint64) {
+	w := &r.cfg.Work
+	windows := uint64(r.now().mono)/(uint64(w.Window)*uint64(time.Millisecond)) + 1
+	most := windows * uint64(w.Limit) * uint64(len(r.cfg.Targets))
+	for _, t := range r.tenants {
+		for i := range t.granted {
+			if n := t.granted[i].Load(); n > most {
+				tokens += n - most
+			}
+		}
+	}
+	return tokens
+}
+
+// here reports whether all servers are on this machine's loopback.
+func (r *run) here() bool {
+	for _, t := range r.cfg.Targets {
+		if !t.Addr().Unmap().IsLoopback() {
+			return false
+		}
+	}
+	return true
+}
