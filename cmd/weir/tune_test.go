@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirhq/weir/internal/simtune"
+	"github.com/weirhq/weir/policy"
 	"github.com/weirhq/weir/sim"
 )
 
@@ -88,5 +90,44 @@ func TestTuneIsRefused(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Dir(page) + "/*"); left != nil {
 		t.Errorf("there is %q", left)
+	}
+}
+
+// TestTuneJSON holds that the object has the recommendation, each policy with its measures over all
+// scenarios and in each, and guards.
+func TestTuneJSON(t *testing.T) {
+	spread := func(mean float64) sim.Spread { return sim.Spread{Name: "x", Runs: 2, Mean: mean} }
+	cells := make([]sim.Spread, len(simtune.Measures()))
+	for i := range cells {
+		cells[i] = spread(float64(i))
+	}
+	quick := policy.Default()
+	quick.Unit = 250 * time.Microsecond
+	r := &simtune.Result{
+		Scenarios: []string{"health"}, Weights: []int{5}, Recommended: 1, Gain: 40, GainLow: 30, GainHigh: 50, ConfirmSeeds: []uint64{8, 9},
+		Rows: []simtune.Row{
+			{Name: "default", Policy: policy.Default(), Cells: cells, ByScenario: []simtune.Values{{simtune.P99: 7}}},
+			{
+				Name: "recommended", Policy: quick, Cells: cells, ByScenario: []simtune.Values{{simtune.P99: 3}}, Cost: spread(0.6), Front: true,
+				Breaches: []simtune.Breach{{Scenario: 0, Measure: simtune.False, Value: 3, Bound: 1}},
+			},
+		},
+		Changes: []simtune.Change{{From: "a", To: "b", Saves: 12, Gains: []simtune.Effect{{Measure: simtune.P99, Without: 7, With: 3}}}},
+	}
+	var b bytes.Buffer
+	if err := writeTuneJSON(&b, &tuneCmd{RTT: "1ms", Loss: "2%", Servers: 3, Seed: 7}, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"rtt":"1ms","loss":"2%","servers":3`, `"seed":"7"`, `"scenarios":[{"name":"health","weight":5}]`,
+		`"recommended":"recommended","policy":"unit=250us replays=1 `, `"saves":{"percent":40,"low_95":30,"high_95":50}`,
+		`"by_scenario":{"health":{`, `"latency_p99_ms":3`, `"pareto_front":true`,
+		`"beyond_guards":[{"measure":"false_percent","scenario":"health","value":3,"allowed":1}]`, `"beyond_guards":[]`,
+		`"why":[{"from":"a","to":"b","saves_percent":12,"gains":[{"measure":"latency_p99_ms","without":7,"with":3}],"losses":[]}]`,
+		`"confirming_seeds":["8","9"]`,
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s lacks %s", &b, want)
+		}
 	}
 }

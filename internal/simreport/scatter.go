@@ -32,7 +32,7 @@ func scatter(r *simtune.Result, title string, mx, my simtune.Measure) chart {
 		}
 		c.Dots = append(c.Dots, dot{
 			X: at(px), Y: at(py), R: "5", Class: class,
-			Title: fmt.Sprintf("%s: %s, %s %s, %s", row.Name, mx.Heading(), number(cx.Mean, mx), my.Heading(), number(cy.Mean, my)),
+			Title: fmt.Sprintf("%s: %s %s, %s %s", row.Name, mx.Heading(), number(cx.Mean, mx), my.Heading(), number(cy.Mean, my)),
 		})
 		c.Whiskers = append(c.Whiskers,
 			whisker{segment(x.position(cx.Mean-cx.Half), py, x.position(cx.Mean+cx.Half), py)},

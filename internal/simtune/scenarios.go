@@ -109,7 +109,12 @@ func (s *Scenarios) Names() []string {
 }
 
 // Time is how much time one trial simulates.
-func (s *Scenarios) Time() time.Duration { return length * time.Duration(len(s.All)) }
+func (s *Scenarios) Time() (sum time.Duration) {
+	for _, scenario := range s.All {
+		sum += scenario.Length
+	}
+	return sum
+}
 
 func under(s *sim.Scenario, p policy.Policy) *sim.Scenario {
 	changed := *s

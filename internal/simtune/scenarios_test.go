@@ -23,6 +23,14 @@ func network(change func(*Network)) Network {
 	return n
 }
 
+// shorten leaves two scenarios, of a second each.
+func shorten(s *Scenarios) {
+	s.All, s.Weights = s.All[:2], s.Weights[:2]
+	for _, scenario := range s.All {
+		scenario.Length = time.Second
+	}
+}
+
 // TestOneWay holds that a client sees the round trips that were given.
 func TestOneWay(t *testing.T) {
 	for _, rtt := range []sim.Dist{
@@ -118,7 +126,7 @@ func TestPlayIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.All, s.Weights = s.All[:2], s.Weights[:2]
+	shorten(s)
 	var trials []Trial
 	for seed := range uint64(together/2 + 1) {
 		trials = append(trials, Trial{policy.Default(), seed}, Trial{policy.FastestValid(), seed})
@@ -133,7 +141,7 @@ func TestPlayIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := s.Time() * time.Duration(len(trials)); last != want {
+	if want := 2 * time.Second * time.Duration(len(trials)); last != want {
 		t.Errorf("progress ends at %v of %v", last, want)
 	}
 	four, err := s.Play(4, nil)(t.Context(), trials)
@@ -152,6 +160,26 @@ func TestPlayIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	}
 	if v := one[0][0]; v[Undecided] != 0 || v[False] != 0 || v[P50] < 1.5 || v[P50] > 3 || v[Datagrams] < 6 || v[Datagrams] > 12 {
 		t.Errorf("the default in health comes to %v", v)
+	}
+}
+
+// TestSearchIsTheSameOnAnyNumberOfProcessors holds that a whole search is.
+func TestSearchIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
+	s, err := NewScenarios(network(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shorten(s)
+	plan := testPlan(t, "balanced", Budget{
+		Screen: 9, Beam: 1, Walk: 5, WalkSeeds: 1, Finalists: 2, Select: 2, Confirm: 2, Contenders: 1, Spread: 2,
+	})
+	plan.Scenarios, plan.Weights, plan.Fits = s.Names(), s.Weights, s.Fits
+	one, err := Search(t.Context(), plan, s.Play(1, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if four, err := Search(t.Context(), plan, s.Play(4, nil)); err != nil || !reflect.DeepEqual(one, four) {
+		t.Errorf("with four at a time it comes to something else: %v", err)
 	}
 }
 
