@@ -3,6 +3,8 @@ package simreport
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weirhq/weir/internal/simtune"
@@ -61,43 +63,58 @@ func scatterAxes(r *simtune.Result, mx, my simtune.Measure) (x, y axis) {
 	return x, y
 }
 
-// scatterLabels name the points, each at the first of a few places where it is on no other name.
+// box is where something stands.
+type box struct{ left, top, right, bottom float64 }
+
+func (b box) meets(o box) bool {
+	return b.left <= o.right && o.left <= b.right && b.top <= o.bottom && o.top <= b.bottom
+}
+
+// pointName is what a row is called in a chart: its number in the table, and of the two that matter
+// most the name.
+func pointName(r *simtune.Result, i int) string {
+	if i == 0 || i == r.Recommended {
+		return r.Rows[i].Name
+	}
+	return strconv.Itoa(i + 1)
+}
+
+// scatterLabels name the points, each at the nearest of a few places where it is on nothing else. What
+// finds none is left out, and the table has it.
 func scatterLabels(r *simtune.Result, x, y axis, mx, my simtune.Measure) []label {
-	type box struct{ left, top, right, bottom float64 }
+	place := func(i int) (float64, float64) {
+		return x.position(r.Rows[i].Cells[mx].Mean), y.position(r.Rows[i].Cells[my].Mean)
+	}
 	var taken []box
-	var all []label
 	order := []int{r.Recommended}
 	for i := range r.Rows {
+		px, py := place(i)
+		taken = append(taken, box{px - 5, py - 5, px + 5, py + 5})
 		if i != r.Recommended {
 			order = append(order, i)
 		}
 	}
+	var all []label
 	for _, i := range order {
-		row := &r.Rows[i]
-		px, py := x.position(row.Cells[mx].Mean), y.position(row.Cells[my].Mean)
-		wide := 6.6 * float64(len(row.Name))
-		for try := range 12 {
-			up := float64((try/2+1)/2) * 14
+		px, py := place(i)
+		wide := 7.5 * float64(len(pointName(r, i)))
+		for try := range 28 {
+			// To the right and the left of the point, then above and below those places.
+			up := float64((try/2+1)/2) * 7
 			if try/2%2 == 1 {
 				up = -up
 			}
-			at0, anchor := px+8, "start"
+			from, b := px+8, box{px + 8, py - up - 8, px + 8 + wide, py - up + 4}
+			anchor := "start"
 			if try%2 == 1 {
-				at0, anchor = px-8, "end"
+				from, b, anchor = px-8, box{px - 8 - wide, py - up - 8, px - 8, py - up + 4}, "end"
 			}
-			b := box{at0, py - up - 10, at0 + wide, py - up + 3}
-			if anchor == "end" {
-				b.left, b.right = at0-wide, at0
-			}
-			free := b.left >= left && b.right <= width && b.top >= 4 && b.bottom <= bottom+2
-			for _, t := range taken {
-				free = free && (b.right < t.left || t.right < b.left || b.bottom < t.top || t.bottom < b.top)
-			}
-			if !free {
+			inside := b.left >= left && b.right <= width && b.top >= 4 && b.bottom <= bottom+2
+			if !inside || slices.ContainsFunc(taken, b.meets) {
 				continue
 			}
 			taken = append(taken, b)
-			all = append(all, label{at(at0), at(py - up + 4), row.Name, anchor, "value"})
+			all = append(all, label{at(from), at(py - up + 4), pointName(r, i), anchor, "value"})
 			break
 		}
 	}

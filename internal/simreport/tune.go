@@ -36,7 +36,9 @@ func WriteTune(w io.Writer, p *TunePage) error {
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		view.Rows = append(view.Rows, tuneRow{r.Cells(i), i == r.Recommended})
+		cells := r.Cells(i)
+		cells[0] = fmt.Sprintf("%d  %s", i+1, cells[0])
+		view.Rows = append(view.Rows, tuneRow{cells, i == r.Recommended})
 		view.Policies = append(view.Policies, series{Name: row.Name, Text: simtune.Text(row.Policy)})
 	}
 	for i, s := range p.Scenarios {

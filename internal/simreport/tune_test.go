@@ -113,12 +113,14 @@ func TestScatterIsWhereItShouldBe(t *testing.T) {
 	if len(labels) == 0 || labels[0].Text != "recommended" {
 		t.Fatalf("the first name is %+v", labels)
 	}
-	seen := make(map[[2]string]string)
-	for _, l := range labels {
-		place := [2]string{l.X, l.Y}
-		if seen[place] != "" && l.Anchor == "start" {
-			t.Errorf("%s is where %s is", l.Text, seen[place])
+	if want := len(r.Rows); len(labels) != want {
+		t.Errorf("%d of %d points have a name", len(labels), want)
+	}
+	for i, a := range labels {
+		for _, b := range labels[:i] {
+			if a.Y == b.Y && a.X == b.X && a.Anchor == b.Anchor {
+				t.Errorf("%s is where %s is", a.Text, b.Text)
+			}
 		}
-		seen[place] = l.Text
 	}
 }

@@ -165,13 +165,12 @@ func (s *search) walk(ctx context.Context) error {
 	}
 	best := s.rank(first, seeds[:1], &s.Objective)
 	most := s.trials + s.Budget.Walk
-	beam := best[:min(s.Budget.Beam, len(best))]
 	tried := append([]*entry{s.base}, best[:min(2*s.Budget.Beam, len(best))]...)
 	if err := s.try(ctx, tried, seeds); err != nil {
 		return err
 	}
 	for {
-		beam = s.rank(tried, seeds, &s.Objective)
+		beam := s.rank(tried, seeds, &s.Objective)
 		beam = beam[:min(s.Budget.Beam, len(beam))]
 		fresh := s.around(beam, tried, (most-s.trials)/len(seeds))
 		if len(fresh) == 0 {
