@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -25,22 +26,30 @@ var errGate = errors.New("beyond the gate")
 // onCommand is the command of a child that becomes another program on some processors only.
 const onCommand = "on"
 
+// floorCommand is the command of a child that is the least that a server can be.
+const floorCommand = "floor"
+
+// compareCommand is what this program does without one.
+const compareCommand = "compare"
+
 // commands are the measurements. Those without a description are children of others.
 var commands = []struct {
 	name, about string
 	run         func(ctx context.Context, args []string) error
 }{
+	{compareCommand, "the server beside the least that a server can cost", compare},
 	{"neighbor", "a tenant's latencies alone, and while another attacks", neighbor},
 	{attackCommand, "", attack},
 	{onCommand, "", on},
+	{floorCommand, "", floor},
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	name, args := "", []string(nil)
-	if len(os.Args) > 1 {
-		name, args = os.Args[1], os.Args[2:]
+	name, args := compareCommand, os.Args[1:]
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
 	}
 	for _, c := range commands {
 		if c.name != name {

@@ -102,7 +102,11 @@ func neighbor(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if run.target, err = startTarget(ctx, dir, plan.Server, run.tenants[:]...); err != nil {
+	binary, err := buildWeir(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if run.target, err = startTarget(ctx, binary, plan.Server, run.tenants[:]...); err != nil {
 		return err
 	}
 	defer run.target.end()

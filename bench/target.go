@@ -35,18 +35,24 @@ type target struct {
 	family *children.Family
 	addr   netip.AddrPort
 	admin  string
+	pid    int
 	lost   chan error
 }
 
-// startTarget builds the command and starts a server with some tenants, on loopback and on some
-// processors; on any, if none are named.
-func startTarget(ctx context.Context, dir string, processors []int, tenants ...tenant) (*target, error) {
-	binary := filepath.Join(dir, "weir")
+// buildWeir builds the command from the tree around this module.
+func buildWeir(ctx context.Context, dir string) (binary string, err error) {
+	binary = filepath.Join(dir, "weir")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/weir")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building the server: %w\n%s", err, out)
+		return "", fmt.Errorf("building the server: %w\n%s", err, out)
 	}
+	return binary, nil
+}
+
+// startTarget starts a server with some tenants, on loopback and on some processors; on any, if none
+// are named.
+func startTarget(ctx context.Context, binary string, processors []int, tenants ...tenant) (*target, error) {
 	var file strings.Builder
 	fmt.Fprintln(&file, "tenants:")
 	for _, t := range tenants {
@@ -56,7 +62,7 @@ func startTarget(ctx context.Context, dir string, processors []int, tenants ...t
 		}
 		fmt.Fprintln(&file, "}")
 	}
-	path := filepath.Join(dir, "tenants.yaml")
+	path := filepath.Join(filepath.Dir(binary), "tenants.yaml")
 	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
 		return nil, err
 	}
@@ -86,7 +92,7 @@ func (t *target) await(ctx context.Context, child *children.Child) error {
 	if err != nil {
 		return err
 	}
-	t.admin = attributes["admin"]
+	t.admin, t.pid = attributes["admin"], child.PID()
 	t.addr, err = netip.ParseAddrPort(strings.Trim(attributes["listen"], "[]"))
 	return err
 }

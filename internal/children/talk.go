@@ -63,6 +63,9 @@ func (f *Family) Talk(stderr io.Writer, program string, args ...string) (*Talk, 
 	return &Talk{Writer: stdin, Reader: output, family: f, child: c, output: output}, nil
 }
 
+// PID returns the process ID, as [Child.PID] does.
+func (t *Talk) PID() int { return t.child.PID() }
+
 // End closes the program's standard input, and returns when neither it nor, on
 // Unix, anything that it started is left. Reads end.
 func (t *Talk) End() {

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/internal/children"
+)
+
+// subject is a server that is measured: a process of its own, and where to ask it.
+type subject struct {
+	name string
+	addr netip.AddrPort
+	pids []int // of all that is on the server's side
+	end  func()
+}
+
+// ticks is in how many parts the system divides a second of processor time.
+const ticks = 100
+
+// cpu is the processor time that the server's side has used so far.
+func (s *subject) cpu() (time.Duration, error) {
+	var sum time.Duration
+	for _, pid := range s.pids {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return 0, fmt.Errorf("how much %s has used: %w", s.name, err)
+		}
+		const userField, systemField = 11, 12 // behind the name, which may hold anything
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		for _, i := range []int{userField, systemField} {
+			n, err := strconv.ParseInt(fields[i], 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("how much %s has used: %w", s.name, err)
+			}
+			sum += time.Duration(n) * time.Second / ticks
+		}
+	}
+	return sum, nil
+}
+
+// resident is the memory of the server's side that is in use, in bytes.
+func (s *subject) resident() (bytes int64, err error) {
+	for _, pid := range s.pids {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		if err != nil {
+			return 0, err
+		}
+		pages, err := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		bytes += pages * int64(os.Getpagesize())
+	}
+	return bytes, nil
+}
+
+// startFloor starts the least that a server can be, for requests of one shape.
+func startFloor(t tenant, guards, resources int) (*subject, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	family := children.New(self, func(error) {})
+	child, err := family.Talk(os.Stderr, self, floorCommand)
+	if err != nil {
+		family.End()
+		return nil, err
+	}
+	text, err := json.Marshal(floorJob{Key: t.key.Encode(), Guards: guards, Resources: resources, Workers: runtime.NumCPU()})
+	if err == nil {
+		_, err = fmt.Fprintf(child, "%s\n", text)
+	}
+	line := ""
+	if err == nil {
+		line, err = bufio.NewReader(child).ReadString('\n')
+	}
+	var addr netip.AddrPort
+	if err == nil {
+		addr, err = netip.ParseAddrPort(strings.TrimSpace(line))
+	}
+	if err != nil {
+		family.End()
+		return nil, fmt.Errorf("starting the floor: %w", err)
+	}
+	return &subject{name: "floor", addr: addr, pids: []int{child.PID()}, end: family.End}, nil
+}
+
+// startWeir starts the server with one tenant.
+func startWeir(ctx context.Context, binary string, t tenant) (*subject, error) {
+	target, err := startTarget(ctx, binary, nil, t)
+	if err != nil {
+		return nil, err
+	}
+	return &subject{name: "r-server", addr: target.addr, pids: []int{target.pid}, end: target.end}, nil
+}
