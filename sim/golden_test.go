@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/policy"
 )
 
 // goldens are scenarios whose whole logs are kept.
@@ -37,6 +39,16 @@ func goldens() map[string]*Scenario {
 				Name: "web", Count: 2, Arrivals: Arrivals{Kind: ArriveClosed, Size: 2, Think: Constant(ms(20))},
 				Mix: []Choice{{Take: []Take{{"b", 1}}, Guard: []Guard{{"t", ms(12)}}, Work: "db"}, {Take: []Take{{"b", 2}}}},
 			}
+		}),
+		"preference": small(func(s *Scenario) {
+			s.Length = ms(100)
+			s.Policy = policy.Default()
+			s.Policy.Preference = policy.List(1, 1)
+			s.Clients[0].Arrivals = few(0, ms(50))
+			// First A answers in the instant in which it is no longer preferred. Then both answer in
+			// round 1, in which it is preferred again.
+			s.Links = []Link{{From: "*", To: "*", Delay: Constant(ms(5))}, {From: "web", To: "A", Both: true, Delay: Constant(ms(10))}}
+			s.Faults = []Fault{{Kind: FaultDelay, At: ms(45), For: ms(50), From: "web", To: "*", Both: true, Dist: Constant(ms(6))}}
 		}),
 		"outage": small(func(s *Scenario) {
 			s.Clients[0].Arrivals.Every = ms(70)
