@@ -14,9 +14,9 @@ const MaxLine = 1 << 16
 // A Command is one line to a client under test: a JSON object. Exactly the fields
 // of its kind are set; README.md has an example of each.
 type Command struct {
-	Cmd string `json:"cmd"` // "configure", "submit", "report" or "quit"
+	Cmd string `json:"cmd"` // "configure", "submit", "report", "quit" or "parse_key"
 
-	// Of configure.
+	// Of configure, the first two of parse_key too.
 	Key        string   `json:"key,omitempty"`
 	Legacy     bool     `json:"legacy,omitempty"` // accept a key of the legacy format
 	Domain     string   `json:"domain,omitempty"`
@@ -32,19 +32,35 @@ type Command struct {
 	Observations []Observation `json:"observations,omitempty"`
 }
 
+// MarshalJSON writes a key that is empty, too, where a command has one: a client is
+// to be asked for that.
+func (c Command) MarshalJSON() ([]byte, error) {
+	type fields Command
+	if c.Cmd != "configure" && c.Cmd != "parse_key" {
+		return json.Marshal(fields(c))
+	}
+	return json.Marshal(struct {
+		fields
+		Key string `json:"key"`
+	}{fields(c), c.Key})
+}
+
 // A Reply is one line from a client under test: a JSON object.
 type Reply struct {
-	Event string `json:"event"` // "hello", "ready", "refused", "decided", "failed", "reported" or "error"
+	Event string `json:"event"` // "hello", "ready", "refused", "parsed", "decided", "failed", "reported" or "error"
 
 	// Of hello.
 	Name    string   `json:"name,omitempty"`
 	Auth    []string `json:"auth,omitempty"`    // the modes that it speaks
 	Layouts []int    `json:"layouts,omitempty"` // the layouts that it speaks
 	Lacks   []string `json:"lacks,omitempty"`   // of what a trace may need
-	Has     []string `json:"has,omitempty"`     // of what clients are taken to lack: [NeedDeliveryDelay]
+	Has     []string `json:"has,omitempty"`     // of what clients are taken to lack: [NeedDeliveryDelay], [NeedParseKey]
 
 	// Of refused.
 	Field string `json:"field,omitempty"` // "key", or the policy's field at fault; may be empty
+
+	// Of parsed.
+	Key *KeyFields `json:"key,omitempty"`
 
 	// Of decided, failed and reported.
 	ID        string           `json:"id,omitempty"`
@@ -78,6 +94,11 @@ func ParseReply(line []byte) (Reply, error) {
 	switch r.Event {
 	case "hello", "ready", "refused", "error":
 		return r, nil
+	case "parsed":
+		if r.Key == nil {
+			return Reply{}, errors.New("conformance: event \"parsed\" has no key")
+		}
+		return r, nil
 	case "decided", "failed", "reported":
 		if r.ID == "" {
 			return Reply{}, fmt.Errorf("conformance: event %q has no id", r.Event)
@@ -105,7 +126,7 @@ func ParseCommand(line []byte) (Command, error) {
 			return Command{}, fmt.Errorf("conformance: command %q has no id", c.Cmd)
 		}
 		return c, nil
-	case "quit":
+	case "quit", "parse_key":
 		return c, nil
 	}
 	return Command{}, fmt.Errorf("conformance: unknown command %.40q", c.Cmd)

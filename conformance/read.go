@@ -17,7 +17,7 @@ import (
 	"github.com/weirhq/weir/policy"
 )
 
-//go:embed data/policies.json data/traces
+//go:embed data/keys.json data/policies.json data/traces
 var data embed.FS
 
 // Traces returns every trace, in the order of the files' names. The error is that of

@@ -50,6 +50,8 @@ func TestRightClient(t *testing.T) {
 // about it fail, by the rule that is.
 func TestBrokenClients(t *testing.T) {
 	for _, tt := range []struct{ fault, name, rule string }{
+		{"takes-legacy-keys", "key-vectors/legacy-aes", "lines"},
+		{"swaps-quotas", "key-vectors/free-plan-aes", "key"},
 		{"re-seals-replays", "wire/same-bytes", "same-bytes"},
 		{"new-timestamp", "wire/same-bytes", "same-bytes"},
 		{"new-identity", "fallback/timeout", "identity"},

@@ -28,6 +28,8 @@ type testCase struct {
 	// names any.
 	refused bool
 	fields  []string
+	// key is one of which the client is asked what is in it, instead of being made.
+	key *conformance.KeyCase
 	// once is a case that looks at the first datagram only.
 	once bool
 }
@@ -42,7 +44,14 @@ func allCases() ([]testCase, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys, err := conformance.Keys()
+	if err != nil {
+		return nil, err
+	}
 	cases := keyCases()
+	for i := range keys {
+		cases = append(cases, vectorCase(&keys[i]))
+	}
 	for i := range policies {
 		cases = append(cases, policyCase(&policies[i]))
 	}
@@ -225,9 +234,12 @@ func (c *testCase) attempt(ctx context.Context, stack udp.Stack, start func(cont
 	}
 	defer client.End()
 	pulse := startPulse()
-	if c.setUp != nil {
+	switch {
+	case c.key != nil:
+		err = c.playKey(ctx, p, client)
+	case c.setUp != nil:
 		err = c.playSetUp(ctx, p, client, command)
-	} else {
+	default:
 		err = p.run(ctx, client, command)
 	}
 	late = max(pulse.stop(), p.late)
@@ -236,6 +248,9 @@ func (c *testCase) attempt(ctx context.Context, stack udp.Stack, start func(cont
 	}
 	return p.in.found, late, err
 }
+
+// mustBeSaid are needs that clients are taken to lack unless they say otherwise.
+var mustBeSaid = []string{conformance.NeedDeliveryDelay, conformance.NeedParseKey}
 
 // fits says why a client cannot be asked a case, or "".
 func (c *testCase) fits(hello *conformance.Reply) string {
@@ -246,7 +261,7 @@ func (c *testCase) fits(hello *conformance.Reply) string {
 		return fmt.Sprintf("it does not speak layout %d", c.layout)
 	}
 	for _, n := range c.needs {
-		if n == conformance.NeedDeliveryDelay && !slices.Contains(hello.Has, n) {
+		if slices.Contains(mustBeSaid, n) && !slices.Contains(hello.Has, n) {
 			return "its hello does not have " + n
 		}
 		if slices.Contains(hello.Lacks, n) {

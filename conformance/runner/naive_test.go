@@ -114,7 +114,7 @@ func (c *naive) serve() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer c.out.Close()
-	c.say(conformance.Reply{Event: "hello", Name: "naive", Auth: []string{"aes", "cookie", "none"}, Layouts: []int{1, 2}, Has: []string{conformance.NeedDeliveryDelay}})
+	c.say(conformance.Reply{Event: "hello", Name: "naive", Auth: []string{"aes", "cookie", "none"}, Layouts: []int{1, 2}, Has: []string{conformance.NeedDeliveryDelay, conformance.NeedParseKey}})
 	lines := bufio.NewScanner(c.in)
 	for lines.Scan() {
 		command, err := conformance.ParseCommand(lines.Bytes())
@@ -123,6 +123,8 @@ func (c *naive) serve() {
 			return
 		}
 		switch command.Cmd {
+		case "parse_key":
+			c.say(c.parseKey(&command))
 		case "configure":
 			c.say(c.configure(ctx, &command))
 		case "submit":
@@ -136,15 +138,31 @@ func (c *naive) serve() {
 	}
 }
 
+func (c *naive) readKey(command *conformance.Command) (apikey.Key, error) {
+	if command.Legacy || c.fault == "takes-legacy-keys" {
+		return apikey.ParseAny(command.Key)
+	}
+	return apikey.Parse(command.Key)
+}
+
+func (c *naive) parseKey(command *conformance.Command) conformance.Reply {
+	key, err := c.readKey(command)
+	if err != nil {
+		return conformance.Reply{Event: "refused", Field: "key", Text: err.Error()}
+	}
+	f := conformance.KeyFieldsOf(key)
+	if c.fault == "swaps-quotas" {
+		q := f.Quotas
+		q["rate_buckets"], q["latency_services"] = q["latency_services"], q["rate_buckets"]
+	}
+	return conformance.Reply{Event: "parsed", Key: f}
+}
+
 func (c *naive) configure(ctx context.Context, command *conformance.Command) conformance.Reply {
 	refuse := func(field string, err error) conformance.Reply {
 		return conformance.Reply{Event: "refused", Field: field, Text: err.Error()}
 	}
-	parse := apikey.Parse
-	if command.Legacy || c.fault == "takes-legacy-keys" {
-		parse = apikey.ParseAny
-	}
-	key, err := parse(command.Key)
+	key, err := c.readKey(command)
 	if err != nil {
 		return refuse("key", err)
 	}

@@ -23,7 +23,7 @@ import (
 var everything = flag.Bool("everything", false, "play all cases with child processes")
 
 // few are the cases that are played in every run of the tests: one of each kind.
-const few = `^(keys/bad-checksum|policy/(default|bad-gap-0)|wire/(mode-.*|same-bytes|layout-1)|` +
+const few = `^(keys/bad-checksum|key-vectors/(v1-cookie|legacy-zero-quotas|format-version-2)|policy/(default|bad-gap-0)|wire/(mode-.*|same-bytes|layout-1)|` +
 	`fallback/(second-of-three|timeout)|identity/stranger|reports/to-all|dns/skipped-targets|ports/old-port-is-heard)$`
 
 // variable tells this test binary to be a naive client with a fault, in a child

@@ -94,7 +94,7 @@ func Rooms() map[string]Room {
 		"internal/precise":  {Modules: []string{modSys}},
 		"internal/children": {},
 
-		"conformance": {Ours: []string{"policy"}},
+		"conformance": {Ours: []string{"policy", "apikey"}},
 		"conformance/runner": {
 			Ours:    []string{"conformance", "core", "wire", "policy", "ident", "apikey", "internal/children", "internal/udp"},
 			Modules: []string{modDNS},

@@ -45,7 +45,7 @@ type adapter struct {
 func serve(in io.Reader, out io.Writer) error {
 	a := &adapter{out: out}
 	defer a.end()
-	a.say(conformance.Reply{Event: "hello", Name: "weir", Auth: []string{"aes", "cookie", "none"}, Layouts: []int{2, 1}, Has: []string{conformance.NeedDeliveryDelay}})
+	a.say(conformance.Reply{Event: "hello", Name: "weir", Auth: []string{"aes", "cookie", "none"}, Layouts: []int{2, 1}, Has: []string{conformance.NeedDeliveryDelay, conformance.NeedParseKey}})
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, conformance.MaxLine)
 	for lines.Scan() {
@@ -56,6 +56,8 @@ func serve(in io.Reader, out io.Writer) error {
 		switch {
 		case c.Cmd == "quit":
 			return nil
+		case c.Cmd == "parse_key":
+			a.say(parseKey(&c))
 		case c.Cmd == "configure":
 			a.say(a.configure(&c))
 		case a.client == nil:
@@ -85,11 +87,7 @@ func (a *adapter) end() {
 
 // configure makes the client, and waits a moment until it knows servers.
 func (a *adapter) configure(c *conformance.Command) conformance.Reply {
-	parse := apikey.Parse
-	if c.Legacy {
-		parse = apikey.ParseAny
-	}
-	key, err := parse(c.Key)
+	key, err := readKey(c)
 	if err != nil {
 		return conformance.Reply{Event: "refused", Field: "key", Text: err.Error()}
 	}
@@ -113,6 +111,22 @@ func (a *adapter) configure(c *conformance.Command) conformance.Reply {
 	}
 	a.client = client
 	return conformance.Reply{Event: "ready"}
+}
+
+func readKey(c *conformance.Command) (apikey.Key, error) {
+	if c.Legacy {
+		return apikey.ParseAny(c.Key)
+	}
+	return apikey.Parse(c.Key)
+}
+
+// parseKey says what is in a key.
+func parseKey(c *conformance.Command) conformance.Reply {
+	key, err := readKey(c)
+	if err != nil {
+		return conformance.Reply{Event: "refused", Field: "key", Text: err.Error()}
+	}
+	return conformance.Reply{Event: "parsed", Key: conformance.KeyFieldsOf(key)}
 }
 
 func refused(err error) conformance.Reply {

@@ -59,15 +59,23 @@ class Key:
             if b[0] != 1:
                 raise ValueError("its version is not 1")
             self.id, self.secret, word = struct.unpack_from("<Q", b, 1)[0], b[9:-4], struct.unpack("<I", b[-4:])[0]
-            self.dedup_ttl, self.samples = (word >> 19 & 255) * 10, 1 << (word >> 15 & 15)
+            window = word >> 27
+            self.quotas = [1 << (word >> s & m) for s, m in ((0, 31), (5, 31), (10, 31), (15, 15))]
+            self.quotas += [(word >> 19 & 255) * 10, (1 << 32) - 1 if window == 31 else 1 << window]
             if not 1 <= word >> 19 & 255 <= 200 or word & 31 > 24 or word >> 5 & 31 > 24:
                 raise ValueError("a quota's code means nothing")
         elif prefix == "rl-cookie" and len(b) == 60 and legacy:
             self.id, self.secret = struct.unpack_from("<Q", b)[0], b[8:40]
-            self.samples, self.dedup_ttl = struct.unpack_from("<II", b, 52)
+            self.quotas = list(struct.unpack_from("<5I", b, 40)) + [(1 << 32) - 1]
         else:
             raise ValueError("it is too short or too long, or a legacy key")
+        self.samples, self.dedup_ttl = self.quotas[3:5]
         self.auth = struct.pack("<HH", COOKIE, 36) + self.secret if self.secret else struct.pack("<HH", NONE, 4)
+
+    def told(self):
+        names = "rate_buckets latency_services metrics_labels latency_buffer_size dedup_ttl_ms rate_window_ms"
+        mode = "cookie" if self.secret else "none"
+        return {"auth": mode, "id": str(self.id), "secret": self.secret.hex(), "quotas": dict(zip(names.split(), self.quotas))}
 
 
 # The policy: the text form of a schedule, and the instants that follow, in ns.
@@ -440,7 +448,7 @@ def main():
         sys.stdout.flush()
 
     threading.Thread(target=read, daemon=True).start()
-    say(event="hello", name="example in Python", auth=["cookie", "none"], layouts=[2, 1])
+    say(event="hello", name="example in Python", auth=["cookie", "none"], layouts=[2, 1], has=["parse_key"])
     client = None
     while True:
         if client:
@@ -449,7 +457,12 @@ def main():
             c = lines.get()
             if c["cmd"] == "quit":
                 return
-            if c["cmd"] == "configure":
+            if c["cmd"] == "parse_key":
+                try:
+                    say(event="parsed", key=Key(c["key"], c.get("legacy", False)).told())
+                except ValueError as e:
+                    say(event="refused", field="key", text=str(e))
+            elif c["cmd"] == "configure":
                 try:
                     client = Client(c, say)
                     client.selector.register(wake, selectors.EVENT_READ)

@@ -19,7 +19,7 @@ type flags struct {
 	Run         string   `placeholder:"REGEX" help:"Play the cases whose names match."`
 	JSON        bool     `help:"Write a line of JSON for each case."`
 	List        bool     `help:"Write the names of the cases that are played in real time, and play none."`
-	Core        bool     `help:"Play every trace with Weir's core in virtual time, and no client."`
+	Core        bool     `help:"Play every trace with Weir's core in virtual time, and every key with its parser; no client."`
 	Parallel    int      `default:"8" help:"How many cases are played at a time."`
 	Attempts    int      `default:"3" help:"How often a case is played until it passes; the later ones have the machine to themselves."`
 	AllowReseal bool     `help:"Take a client that seals every send anew."`
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (conforms bool
 	case f.Core:
 		return playCore(out, match)
 	case len(f.Command) == 0:
-		return false, errors.New("name the adapter: weir-conformance -- COMMAND …")
+		return false, errors.New("name the adapter, as in weir-conformance -- python3 adapter.py; --core needs none, and --help tells the rest")
 	}
 	return playClient(ctx, &f, match, out, errs)
 }
@@ -69,26 +69,36 @@ func list(out io.Writer, match *regexp.Regexp) (bool, error) {
 	return err == nil, err
 }
 
-// playCore plays traces with the core, exactly.
+// playCore plays traces with the core, exactly, and keys with the parser.
 func playCore(out io.Writer, match *regexp.Regexp) (bool, error) {
 	traces, err := conformance.Traces()
 	if err != nil {
 		return false, err
 	}
-	played, failed := 0, 0
-	for i := range traces {
-		t := &traces[i]
-		if !match.MatchString(t.Name) {
-			continue
-		}
-		played++
-		if err := runner.CheckCore(t); err != nil {
-			failed++
-			fmt.Fprintf(out, "FAIL         %s: %v\n", t.Name, err)
-		}
+	keys, err := conformance.Keys()
+	if err != nil {
+		return false, err
 	}
-	fmt.Fprintf(out, "the core: %d traces, %d failed\n", played, failed)
-	return played > 0 && failed == 0, nil
+	failed := 0
+	judge := func(name string, check func() error) (played int) {
+		if !match.MatchString(name) {
+			return 0
+		}
+		if err := check(); err != nil {
+			failed++
+			fmt.Fprintf(out, "FAIL         %s: %v\n", name, err)
+		}
+		return 1
+	}
+	playedTraces, playedKeys := 0, 0
+	for i := range traces {
+		playedTraces += judge(traces[i].Name, func() error { return runner.CheckCore(&traces[i]) })
+	}
+	for i := range keys {
+		playedKeys += judge(runner.KeyCaseName(&keys[i]), func() error { return runner.CheckKey(&keys[i]) })
+	}
+	fmt.Fprintf(out, "the core: %d traces and %d keys, %d failed\n", playedTraces, playedKeys, failed)
+	return playedTraces+playedKeys > 0 && failed == 0, nil
 }
 
 func playClient(ctx context.Context, f *flags, match *regexp.Regexp, out, errs io.Writer) (bool, error) {
