@@ -2,6 +2,7 @@ package reality
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -53,19 +54,10 @@ const (
 
 // compare says measure by measure whether a real run is one that the simulator predicts.
 func compare(name string, simulated []*outcome, seen *outcome) []measure {
-	var took []time.Duration
-	servers := map[string]bool{}
-	for _, o := range append(slices.Clone(simulated), seen) {
-		for server := range o.By {
-			servers[server] = true
-		}
-	}
-	for _, o := range simulated {
-		took = append(took, o.took...)
-	}
+	pooled := merge(simulated)
 	all := []measure{
-		compareTime(name, "median", quantile(took, 0.50), seen.P50, medianShare, medianLeast),
-		compareTime(name, "p95", quantile(took, 0.95), seen.P95, p95Share, p95Least),
+		compareTime(name, "median", pooled.P50, seen.P50, medianShare, medianLeast),
+		compareTime(name, "p95", pooled.P95, seen.P95, p95Share, p95Least),
 	}
 	share := func(what string, part func(*outcome) (k, n int)) {
 		all = append(all, compareShare(name, what, simulated, seen, part))
@@ -73,12 +65,10 @@ func compare(name string, simulated []*outcome, seen *outcome) []measure {
 	share("available", func(o *outcome) (int, int) { return o.decided(), o.Submitted })
 	share("timed out", func(o *outcome) (int, int) { return o.TimedOut, o.Submitted })
 	share("granted", func(o *outcome) (int, int) { return o.Granted, o.decided() })
-	sorted := make([]string, 0, len(servers))
-	for server := range servers {
-		sorted = append(sorted, server)
+	for server := range seen.By {
+		pooled.By[server] += 0 // no simulated run has seen it
 	}
-	slices.Sort(sorted)
-	for _, server := range sorted {
+	for _, server := range slices.Sorted(maps.Keys(pooled.By)) {
 		share("decided by "+server, func(o *outcome) (int, int) { return o.By[server], o.decided() })
 	}
 	share("decided after a replay", func(o *outcome) (int, int) { return o.Replayed, o.decided() })
@@ -90,17 +80,18 @@ func compare(name string, simulated []*outcome, seen *outcome) []measure {
 	return all
 }
 
-func compareTime(scenario, name string, simulated, real time.Duration, share float64, least time.Duration) measure {
+func compareTime(scenario, name string, simulated, seen time.Duration, share float64, least time.Duration) measure {
 	within := max(least, time.Duration(share*float64(simulated)))
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
 	return measure{
-		scenario, name, ms(simulated), ms(real),
-		ms(simulated-within) + " to " + ms(simulated+within), (real - simulated).Abs() <= within,
+		scenario, name, ms(simulated), ms(seen),
+		ms(simulated-within) + " to " + ms(simulated+within), (seen - simulated).Abs() <= within,
 	}
 }
 
-// compareShare takes a real share as agreeing if it lies in the interval in which the next run of the
-// simulator would, by the spread over its seeds, or if Wilson's intervals of both shares meet.
+// compareShare takes a real share as agreeing if Wilson's intervals of both shares meet, or if it lies
+// in the interval in which the next run of the simulator would, by the spread over its seeds: requests
+// of one run may fare alike. Each request that the machine disturbed may have gone either way.
 func compareShare(scenario, name string, simulated []*outcome, seen *outcome, part func(*outcome) (k, n int)) measure {
 	z := normal(1 - alpha/comparisons/2)
 	var shares []float64
@@ -111,15 +102,24 @@ func compareShare(scenario, name string, simulated []*outcome, seen *outcome, pa
 		pooled, of = pooled+k, of+n
 	}
 	low, high := wilson(pooled, of, z)
-	k, n := part(seen)
-	realLow, realHigh := wilson(k, n, z)
 	mean, sd := spread(shares)
 	half := student(z, len(shares)-1) * sd * math.Sqrt(1+1/float64(len(shares)))
-	is := ratio(k, n)
-	// In terms of the real share: how far Wilson's intervals let it go.
-	from, to := min(mean-half, low-(is-realLow)), max(mean+half, high+(realHigh-is))
-	percent := func(x float64) string { return fmt.Sprintf("%.2f %%", 100*min(max(x, 0), 1)) }
-	return measure{scenario, name, percent(ratio(pooled, of)), percent(is), percent(from) + " to " + percent(to), from <= is && is <= to}
+	k, n := part(seen)
+	fits := func(k int) bool {
+		from, to := wilson(k, n, z)
+		return from <= high && low <= to || math.Abs(ratio(k, n)-mean) <= half
+	}
+	first, last := 0, n
+	for first < n && !fits(first) {
+		first++
+	}
+	for last > first && !fits(last) {
+		last--
+	}
+	disturbed := int(math.Ceil(ratio(seen.Disturbed*n, seen.Submitted)))
+	first, last = max(0, first-disturbed), min(n, last+disturbed)
+	show := func(k, n int) string { return fmt.Sprintf("%.2f %%", 100*ratio(k, n)) }
+	return measure{scenario, name, show(pooled, of), show(k, n), show(first, n) + " to " + show(last, n), first <= k && k <= last}
 }
 
 func ratio(k, n int) float64 {
@@ -161,6 +161,6 @@ func normal(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
 // student returns the quantile of Student's distribution with n degrees of freedom whose
 // normal one is z (Cornish and Fisher's expansion).
 func student(z float64, n int) float64 {
-	v := float64(n)
-	return z + (z*z*z+z)/(4*v) + (5*math.Pow(z, 5)+16*math.Pow(z, 3)+3*z)/(96*v*v)
+	v, square := float64(n), z*z
+	return z * (1 + (square+1)/(4*v) + (5*square*square+16*square+3)/(96*v*v))
 }

@@ -44,6 +44,8 @@ type answer struct {
 	Sent [core.SendKinds]uint64
 	// Late is the 99th percentile of how much later than they were due requests were made.
 	Late time.Duration
+	// TooLate is how many of them were later than relay.TooLate.
+	TooLate int
 }
 
 // end is that of a request.
@@ -103,6 +105,11 @@ func (o *order) run() (*answer, error) {
 	}
 	calls.Wait()
 	a.Late = quantile(late, 0.99)
+	for _, l := range late {
+		if l > relay.TooLate {
+			a.TooLate++
+		}
+	}
 	for _, c := range clients {
 		for kind, n := range c.Stats().Sent {
 			a.Sent[kind] += n

@@ -20,7 +20,8 @@ type outcome struct {
 	Other     int                    `json:"other"`    // refused, or not sent
 	Replayed  int                    `json:"replayed"` // decided after a replay or more
 	By        map[string]int         `json:"decided_by"`
-	Sent      [core.SendKinds]uint64 `json:"sent"` // datagrams, by core.SendKind
+	Sent      [core.SendKinds]uint64 `json:"sent"`      // datagrams, by core.SendKind
+	Disturbed int                    `json:"disturbed"` // requests and datagrams that waited for a processor for longer than relay.TooLate
 	P50       time.Duration          `json:"p50_ns"`
 	P95       time.Duration          `json:"p95_ns"`
 

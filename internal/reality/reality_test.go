@@ -46,6 +46,7 @@ func TestReality(t *testing.T) {
 				if !report(t, compare(name, simulated, o)) {
 					t.Error("the simulator and reality disagree")
 				}
+				t.Log(row(name, simulated, o)) // of the table in docs/evaluator.md
 				if *record != "" {
 					write(t, filepath.Join(*record, name+".json"), o)
 				}

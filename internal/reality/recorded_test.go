@@ -32,6 +32,7 @@ func recorded(t *testing.T, name string) *outcome {
 // changes the core, the policy or the simulator in a way that reality did not follow hears of it
 // without a real run.
 func TestRecorded(t *testing.T) {
+	t.Parallel()
 	for _, name := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +40,9 @@ func TestRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !report(t, compare(name, simulated, recorded(t, name))) {
+			o := recorded(t, name)
+			t.Log(row(name, simulated, o))
+			if !report(t, compare(name, simulated, o)) {
 				t.Error("the simulator no longer says what was seen; if reality has changed, too, play it again with -real -record testdata/recorded")
 			}
 		})
@@ -49,6 +52,7 @@ func TestRecorded(t *testing.T) {
 // A simulation of a policy that is wrong in one number disagrees with what was seen, and the
 // comparison names what differs.
 func TestWrongPolicyIsSeen(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ wrong, scenario, measures string }{
 		{"unit=40ms", "slow-oldest", "median, decided by A, decided by B, decided by C"},
 		{"preference=list:0", "lognormal", "median, p95, decided by A, decided by B, decided by C"},

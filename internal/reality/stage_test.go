@@ -64,6 +64,7 @@ func playForReal(t *testing.T, binary string, p *plan) (*outcome, time.Duration)
 	s.open(binary)
 	defer s.close()
 	a := s.play()
+	o := &outcome{Sent: a.Sent, Disturbed: a.TooLate}
 	late := a.Late
 	for i := range s.places {
 		st := s.places[i].relay.Stats()
@@ -72,9 +73,9 @@ func playForReal(t *testing.T, binary string, p *plan) (*outcome, time.Duration)
 			t.Errorf("the relay of %s could not send %d datagrams", p.scenario.Servers[i].Name, unsent)
 		}
 		late = max(late, st.LateP99)
+		o.Disturbed += int(st.TooLate)
 	}
-	t.Logf("requests were made %v late at p99", a.Late)
-	o := &outcome{Sent: a.Sent}
+	t.Logf("requests were made %v late at p99; %d requests and datagrams were more than %v late", a.Late, o.Disturbed, relay.TooLate)
 	for _, e := range a.Ends {
 		o.add(e, s.names[e.Server])
 	}

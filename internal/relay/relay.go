@@ -74,7 +74,13 @@ type Stats struct {
 	Up, Down Count
 	// LateP99 is the 99th percentile of how much later than they were due datagrams left.
 	LateP99 time.Duration
+	// TooLate counts those that left more than [TooLate] later.
+	TooLate uint64
 }
+
+// TooLate is how much later than it was due a datagram leaves only if the machine had no processor
+// for it.
+const TooLate = 2 * time.Millisecond
 
 // Count counts the datagrams of one way, each in one of the fields.
 type Count struct {

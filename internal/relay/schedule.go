@@ -1,8 +1,9 @@
 package relay
 
 import (
-	"container/heap"
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/internal/udp"
@@ -20,7 +21,7 @@ type item struct {
 
 // plan has a datagram leave when it is due. The relay is locked.
 func (r *Relay) plan(i *item) {
-	heap.Push(&r.queue, i)
+	r.queue.put(i)
 	if r.queue[0] != i {
 		return
 	}
@@ -71,12 +72,15 @@ func (r *Relay) sendDue() time.Duration {
 			r.mu.Unlock()
 			return wait
 		}
-		i := heap.Pop(&r.queue).(*item)
+		i := r.queue.take()
 		r.mu.Unlock()
 		ds := [1]udp.Datagram{{Buf: i.payload, N: len(i.payload), Peer: i.to}}
 		n, _ := i.from.Write(ds[:])
 		r.mu.Lock()
 		r.late.Add(int64(-wait))
+		if -wait > TooLate {
+			r.stats.TooLate++
+		}
 		if n == 1 {
 			r.stats.of(i.way).Sent++
 		} else {
@@ -86,22 +90,18 @@ func (r *Relay) sendDue() time.Duration {
 	}
 }
 
-// queue is a heap of what is under way, the next to leave on top.
+// queue is what is under way, the next to leave first.
 type queue []*item
 
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, k int) bool {
-	if q[i].due.Equal(q[k].due) {
-		return q[i].turn < q[k].turn
-	}
-	return q[i].due.Before(q[k].due)
+func (q *queue) put(i *item) {
+	at, _ := slices.BinarySearchFunc(*q, i, func(a, b *item) int {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.turn, b.turn))
+	})
+	*q = slices.Insert(*q, at, i)
 }
-func (q queue) Swap(i, k int) { q[i], q[k] = q[k], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(*item)) }
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	i := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
+
+func (q *queue) take() *item {
+	i := (*q)[0]
+	*q = slices.Delete(*q, 0, 1)
 	return i
 }
