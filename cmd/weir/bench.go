@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/weirhq/weir/apikey"
@@ -43,13 +45,13 @@ func (*benchCmd) Help() string {
 
 A closed loop, the default, keeps --in-flight requests in flight and shows the most that a server does. An open loop, with --rate, shows what clients would see at that rate: a latency counts from the instant at which its request was due, so that a stall is seen by all that were to be sent meanwhile. A request without an answer counts as one that took --answer-timeout.
 
-At the end it says what was the limit: the client, the server, or how few were in flight. Ctrl-C ends it, and prints what there is.
+At the end it says what was the limit: the client, the server, this machine, or how few were in flight. Ctrl-C ends it, and prints what there is.
 
 Exit status: 0 measured, 1 answers were wrong, 2 nobody answered or no server is known, 64 wrong usage, with nothing asked.
 
     export WEIR_KEY="$(cat load.key)"
     weir bench --server 512450938123@127.0.0.1:29292
-    weir bench --server 512450938123@127.0.0.1:29292 --in-flight 256 --buckets 100000 --zipf 1
+    weir bench --server 512450938123@127.0.0.1:29292 --in-flight 256 --buckets 50000 --zipf 1
     weir bench --server 512450938123@127.0.0.1:29292 --rate 20000 --resources 3 --guards 1 --reports 0.1 --json`
 }
 
@@ -65,7 +67,7 @@ func (c *benchCmd) Run(ctx context.Context, std *stdio) error {
 	result, err := load.Run(ctx, cfg)
 	teller.finish()
 	if err != nil {
-		return err
+		return asFlag(err)
 	}
 	if c.JSON {
 		err = json.NewEncoder(std.out).Encode(result)
@@ -77,6 +79,8 @@ func (c *benchCmd) Run(ctx context.Context, std *stdio) error {
 		return err
 	case result.Wrong > 0:
 		return fmt.Errorf("%d answers were wrong", result.Wrong)
+	case result.Granted+result.Denied == 0 && result.Interrupted:
+		return statusError{code: exitNoDecision, err: errors.New("interrupted before anybody answered")}
 	case result.Granted+result.Denied == 0:
 		return statusError{code: exitNoDecision, err: errors.New("nobody answered; weir doctor, with the same key and flags, finds out why")}
 	}
@@ -89,20 +93,16 @@ func (c *benchCmd) load(ctx context.Context, std *stdio) (load.Config, error) {
 	if err != nil {
 		return load.Config{}, err
 	}
-	const millis = int64(time.Millisecond)
+	if err := c.check(); err != nil {
+		return load.Config{}, usage(err)
+	}
 	cfg := load.Config{
 		Keys: []apikey.Key{client.Key}, Flows: c.Flows, InFlight: c.InFlight, Rate: c.Rate,
 		For: c.For, WarmUp: c.WarmUp, Timeout: c.AnswerTimeout, Seed: c.Seed, Steer: !c.NoSteer,
 		Work: load.Work{
 			Layout: client.Layout, Buckets: c.Buckets, Zipf: c.Zipf, Resources: c.Resources, Guards: c.Guards, Reports: c.Reports,
-			Tokens: c.Tokens, Limit: c.Limit, Window: uint32(min(int64(c.Window)/millis, 1<<32-1)),
+			Tokens: c.Tokens, Limit: c.Limit, Window: uint32(c.Window.Milliseconds()),
 		},
-	}
-	if c.Window < time.Millisecond || int64(c.Window)%millis != 0 || int64(c.Window)/millis > 1<<32-1 {
-		return cfg, usage(fmt.Errorf("--window: %v is not a whole number of milliseconds from 1 to %d", c.Window, uint32(1<<32-1)))
-	}
-	if c.InFlight != 0 && c.Rate != 0 {
-		return cfg, usage(errors.New("--in-flight is of a closed loop and --rate of an open one: give one of them"))
 	}
 	for _, name := range c.TenantKeyFile {
 		source := keySource{KeyFile: name}
@@ -114,7 +114,7 @@ func (c *benchCmd) load(ctx context.Context, std *stdio) (load.Config, error) {
 	}
 	cfg.Targets = []netip.AddrPort{netip.AddrPortFrom(netip.IPv4Unspecified(), 0)} // to be found when all else is right
 	if err := load.Check(cfg); err != nil {
-		return cfg, usage(err)
+		return cfg, usage(asFlag(err))
 	}
 	servers, err := findServers(ctx, client, c.Timeout)
 	if err != nil {
@@ -122,7 +122,49 @@ func (c *benchCmd) load(ctx context.Context, std *stdio) (load.Config, error) {
 	}
 	cfg.Targets = nil
 	for _, s := range servers {
-		cfg.Targets = append(cfg.Targets, s.Addrs...)
+		for _, addr := range s.Addrs {
+			cfg.Targets, cfg.Servers = append(cfg.Targets, addr), append(cfg.Servers, s.ID)
+		}
+	}
+	if err := load.Check(cfg); err != nil { // such as fewer sockets than servers
+		return cfg, usage(asFlag(err))
 	}
 	return cfg, nil
+}
+
+// check says what is wrong with flags for which a load would take a default.
+func (c *benchCmd) check() error {
+	const longest = (1<<32 - 1) * time.Millisecond
+	for _, f := range []struct {
+		flag string
+		none bool
+	}{
+		{"for", c.For == 0},
+		{"answer-timeout", c.AnswerTimeout == 0},
+		{"buckets", c.Buckets == 0},
+		{"resources", c.Resources == 0},
+		{"tokens", c.Tokens == 0},
+		{"limit", c.Limit == 0},
+	} {
+		if f.none {
+			return fmt.Errorf("--%s: give more than 0", f.flag)
+		}
+	}
+	switch {
+	case c.Window < time.Millisecond || c.Window%time.Millisecond != 0 || c.Window > longest:
+		return fmt.Errorf("--window: %v is not a whole number of milliseconds from 1 to %d", c.Window, longest.Milliseconds())
+	case c.InFlight != 0 && c.Rate != 0:
+		return errors.New("--in-flight is of a closed loop and --rate of an open one: give one of them")
+	}
+	return nil
+}
+
+// asFlag names the flag of a field that is wrong.
+func asFlag(err error) error {
+	var wrong *load.FieldError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	names := map[string]string{"InFlight": "in-flight", "WarmUp": "warm-up", "Timeout": "answer-timeout", "Keys": "key-file", "Targets": "server"}
+	return fmt.Errorf("--%s: %s", cmp.Or(names[wrong.Field], strings.ToLower(wrong.Field)), wrong.Problem)
 }

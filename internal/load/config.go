@@ -3,7 +3,6 @@ package load
 import (
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,8 +10,8 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/udp"
-	"github.com/weirhq/weir/wire"
 )
 
 // Bounds of a [Config], and its defaults.
@@ -22,12 +21,13 @@ const (
 	DefaultInFlight = 64
 	MaxInFlight     = 1 << 20
 	MaxRate         = 10_000_000
+	MaxOpen         = 1 << 22 // requests without an answer that an open loop keeps track of: Rate times Timeout
 	DefaultFor      = 10 * time.Second
 	MaxFor          = 24 * time.Hour
 	MaxWarmUp       = time.Hour
 	DefaultTimeout  = time.Second
 	MaxTimeout      = time.Minute
-	MaxBuckets      = 10_000_000
+	MaxBuckets      = 10_000_000 // of all keys together
 	MaxZipf         = 10.0
 	MaxReports      = 100.0
 )
@@ -36,9 +36,12 @@ const (
 // zero value is the default, but for WarmUp and Work's Zipf, Guards and Reports, where 0 is none. What
 // stands below Progress is for tests.
 type Config struct {
-	// Flows take Keys in turn, and each of a key the Targets in turn.
+	// Flows take Keys in turn, and each of a key the Targets in turn. Each of them has at least one flow.
 	Keys    []apikey.Key
 	Targets []netip.AddrPort
+	// Servers are the IDs of the servers at Targets, one for each; an answer under another is wrong. Nil
+	// takes answers under any.
+	Servers []ident.ServerID
 
 	Flows    int     // sockets: 16, at most 4096, and no more than InFlight in a closed loop
 	InFlight int     // closed loop: requests in flight over all flows: 64, at most 2^20
@@ -52,25 +55,15 @@ type Config struct {
 
 	// Steer has flows change their port when a server asks for it, as clients do.
 	Steer bool
+	// FromSend counts latencies from when a request was sent, not from when it was due, and to when the
+	// system took in its answer, not to when it was read: what the server has a part in, and no more.
+	FromSend bool
 	// Progress is called about once a second, by one goroutine at a time. Nil means that nobody wants to know.
 	Progress func(Progress)
 
 	Stack   udp.Stack        // opens the sockets; nil is the machine's
 	Now     func() time.Time // nil is time.Now
 	Entropy io.Reader        // a cryptographic source; nil is the machine's
-}
-
-// Work is what each request asks for.
-type Work struct {
-	Layout    wire.Layout // 2
-	Buckets   int         // how many different ones there are: 1, at most 10^7
-	Zipf      float64     // the exponent by which the first are asked for more than the last; 0 is all alike, at most 10
-	Resources int         // a request: 1
-	Guards    int         // a request, each with a tracker of its own
-	Reports   float64     // latency reports a request, for the guards' trackers: at most 100
-	Tokens    uint16      // a resource: 1
-	Limit     uint32      // tokens in a window of each bucket: 10^9, so that every request is granted
-	Window    uint32      // ms: 1000
 }
 
 // Progress is how far a run is.
@@ -80,7 +73,17 @@ type Progress struct {
 	PerSecond   float64 // answers, since the last Progress
 }
 
-// Check says what is wrong with a configuration, as [Run] would.
+// A FieldError says what is wrong with a field of a [Config], or of its Work.
+type FieldError struct{ Field, Problem string }
+
+// Error names the field, and says what is wrong with it.
+func (e *FieldError) Error() string { return "load: " + e.Field + ": " + e.Problem }
+
+func wrongField(field, format string, args ...any) error {
+	return &FieldError{field, fmt.Sprintf(format, args...)}
+}
+
+// Check says what is wrong with a configuration, as [Run] would: a [FieldError].
 func Check(cfg Config) error {
 	_, err := cfg.fill()
 	return err
@@ -92,8 +95,9 @@ func (cfg Config) fill() (Config, error) {
 	cfg.For = cmp.Or(cfg.For, DefaultFor)
 	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
 	cfg.InFlight = cmp.Or(cfg.InFlight, DefaultInFlight)
+	least := len(cfg.Keys) * len(cfg.Targets)
 	if cfg.Flows == 0 {
-		cfg.Flows = DefaultFlows
+		cfg.Flows = max(DefaultFlows, least)
 		if cfg.Rate == 0 {
 			cfg.Flows = max(1, min(cfg.Flows, cfg.InFlight))
 		}
@@ -109,62 +113,59 @@ func (cfg Config) fill() (Config, error) {
 	}
 	switch {
 	case len(cfg.Keys) == 0:
-		return cfg, errors.New("load: there is no key; read one with apikey.Parse")
+		return cfg, wrongField("Keys", "there is none; read one with apikey.Parse")
 	case len(cfg.Targets) == 0:
-		return cfg, errors.New("load: there is no server to ask")
-	case cfg.Flows < 1 || cfg.Flows > MaxFlows:
-		return cfg, fmt.Errorf("load: %d flows are not from 1 to %d", cfg.Flows, MaxFlows)
+		return cfg, wrongField("Targets", "there is no server to ask")
+	case cfg.Servers != nil && len(cfg.Servers) != len(cfg.Targets):
+		return cfg, wrongField("Servers", "give one for each of %d targets, not %d", len(cfg.Targets), len(cfg.Servers))
 	case cfg.Rate < 0 || cfg.Rate > MaxRate || math.IsNaN(cfg.Rate):
-		return cfg, fmt.Errorf("load: a rate of %v a second is not above 0 and at most %d", cfg.Rate, MaxRate)
-	case cfg.Rate == 0 && (cfg.InFlight < cfg.Flows || cfg.InFlight > MaxInFlight):
-		return cfg, fmt.Errorf("load: %d requests in flight are not from %d, one for each flow, to %d", cfg.InFlight, cfg.Flows, MaxInFlight)
+		return cfg, wrongField("Rate", "%v requests a second are not above 0 and at most %d", cfg.Rate, MaxRate)
+	case cfg.Rate == 0 && (cfg.InFlight < 1 || cfg.InFlight > MaxInFlight):
+		return cfg, wrongField("InFlight", "%d requests are not from 1 to %d", cfg.InFlight, MaxInFlight)
+	case cfg.Flows < 1 || cfg.Flows > MaxFlows:
+		return cfg, wrongField("Flows", "%d sockets are not from 1 to %d", cfg.Flows, MaxFlows)
+	case cfg.Rate == 0 && cfg.InFlight < cfg.Flows:
+		return cfg, wrongField("InFlight", "%d requests are too few for %d sockets, which have one each", cfg.InFlight, cfg.Flows)
+	case cfg.Flows < least:
+		return cfg, wrongField("Flows", "%d sockets are too few for %d keys and %d addresses of servers, which have one each", cfg.Flows, len(cfg.Keys), len(cfg.Targets))
 	case cfg.For <= 0 || cfg.For > MaxFor:
-		return cfg, fmt.Errorf("load: %v is not above 0 and at most %v; it is how long to measure", cfg.For, MaxFor)
+		return cfg, wrongField("For", "%v is not above 0 and at most %v", cfg.For, MaxFor)
 	case cfg.WarmUp < 0 || cfg.WarmUp > MaxWarmUp:
-		return cfg, fmt.Errorf("load: a warm-up of %v is not from 0 to %v", cfg.WarmUp, MaxWarmUp)
+		return cfg, wrongField("WarmUp", "%v is not from 0 to %v", cfg.WarmUp, MaxWarmUp)
 	case cfg.Timeout < time.Millisecond || cfg.Timeout > MaxTimeout:
-		return cfg, fmt.Errorf("load: a timeout of %v is not from 1 ms to %v", cfg.Timeout, MaxTimeout)
+		return cfg, wrongField("Timeout", "%v is not from 1 ms to %v", cfg.Timeout, MaxTimeout)
+	case cfg.Rate*cfg.Timeout.Seconds() > MaxOpen:
+		return cfg, wrongField("Timeout", "at %.0f requests a second, %v is so long that more than %d may wait for answers", cfg.Rate, cfg.Timeout, MaxOpen)
 	}
 	return cfg, cfg.Work.check(cfg.Keys)
 }
 
-func (w *Work) fill() {
-	const limit, window = 1_000_000_000, 1000
-	w.Layout = cmp.Or(w.Layout, wire.Layout2)
-	w.Buckets = cmp.Or(w.Buckets, 1)
-	w.Resources = cmp.Or(w.Resources, 1)
-	w.Tokens = cmp.Or(w.Tokens, 1)
-	w.Limit = cmp.Or(w.Limit, limit)
-	w.Window = cmp.Or(w.Window, window)
+// slots returns how many requests the i-th flow may have in flight: in an open loop half as many
+// again as are due before the oldest is lost.
+func (cfg *Config) slots(i int) int {
+	if cfg.Rate == 0 {
+		n := cfg.InFlight / cfg.Flows
+		if i < cfg.InFlight%cfg.Flows {
+			n++
+		}
+		return n
+	}
+	const least, spare = 64, 1.5
+	return least + int(spare*cfg.Rate/float64(cfg.Flows)*cfg.Timeout.Seconds())
 }
 
-// check says what is wrong with the work, for the keys that are to ask for it.
-func (w *Work) check(keys []apikey.Key) error {
-	switch {
-	case w.Buckets < 1 || w.Buckets > MaxBuckets:
-		return fmt.Errorf("load: %d buckets are not from 1 to %d", w.Buckets, MaxBuckets)
-	case w.Zipf < 0 || w.Zipf > MaxZipf || math.IsNaN(w.Zipf):
-		return fmt.Errorf("load: a Zipf exponent of %v is not from 0 to %v", w.Zipf, MaxZipf)
-	case w.Reports < 0 || w.Reports > MaxReports || math.IsNaN(w.Reports):
-		return fmt.Errorf("load: %v reports a request are not from 0 to %v", w.Reports, MaxReports)
-	case w.Resources < 1 || w.Guards < 0:
-		return fmt.Errorf("load: a request has at least one resource and no fewer guards than none, not %d and %d", w.Resources, w.Guards)
-	case w.Reports > 0 && w.Guards == 0:
-		return errors.New("load: reports are for the trackers of guards, and there are none")
-	}
-	for _, k := range keys {
-		if k.IsZero() {
-			return errors.New("load: a key is missing; read one with apikey.Parse")
-		}
-		if size := wire.RequestSize(k.Auth(), w.Layout, w.Guards, w.Resources, 0); size > wire.MaxDatagram {
-			return fmt.Errorf("load: a request of %d resources and %d guards takes %d bytes in %v mode, and a datagram has %d",
-				w.Resources, w.Guards, size, k.Auth(), wire.MaxDatagram)
-		}
-		if most := wire.MaxObservations(k.Auth(), w.Layout); w.Reports > 0 && w.Guards > most {
-			return fmt.Errorf("load: a report for %d guards does not fit; %d do", w.Guards, most)
-		}
-	}
-	return nil
+// batch returns how many datagrams a flow moves at once at most: so many that many flows' fit into
+// little memory.
+func (cfg *Config) batch() int {
+	const least, most, all = 4, 32, 4096
+	return max(least, min(most, all/cfg.Flows))
+}
+
+// tick returns how often a flow looks for requests that are lost: as often as matters, and so seldom
+// that many flows' looks take no processor of note.
+func (cfg *Config) tick() time.Duration {
+	const often, share = 20 * time.Millisecond, 100 * time.Microsecond
+	return max(min(often, cfg.Timeout), share*time.Duration(cfg.Flows))
 }
 
 // dedupTTL is how long a server is to remember a request, and how long one may lie in its queue: in

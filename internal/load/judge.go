@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/wire"
 )
@@ -16,51 +17,69 @@ type judge struct {
 	move     bool // the last answer asks for another port
 }
 
-// take judges one datagram that came to a flow, and returns the slot that it frees.
-func (j *judge) take(f *flow, d *udp.Datagram, now instant) (slot uint32, ok bool) {
-	j.move = false
+// verdict is what a datagram comes to.
+type verdict int
+
+const (
+	waiting verdict = iota // no answer, or a wrong one: whoever waits goes on waiting, as a client would
+	inTime
+	tooLate // the slot is free
+)
+
+// take judges one datagram that came to a flow. If it is an answer the slot that it frees comes along.
+func (j *judge) take(f *flow, d *udp.Datagram, now instant) (slot uint32, v verdict) {
 	t := &f.tally
 	if wire.ParseEnvelope(d.Payload(), &j.envelope) != nil {
 		t.wrong[wrongUnreadable]++
-		return 0, false
+		return 0, waiting
 	}
 	pdu, err := f.tenant.credential.Open(&j.envelope, &j.scratch)
 	if err != nil || wire.ParseResponse(pdu, f.cfg.Work.Layout, &j.view) != nil {
 		t.wrong[wrongUnreadable]++
-		return 0, false
+		return 0, waiting
 	}
-	id := &j.envelope.Header.UniqueID
-	slot, serial := binary.LittleEndian.Uint32(id[8:]), binary.LittleEndian.Uint32(id[12:])
-	if !bytes.Equal(id[:8], f.prefix[:]) || uint64(slot) >= uint64(len(f.slots)) || serial-1 >= f.slots[slot].serial {
+	h := &j.envelope.Header
+	slot, serial := binary.LittleEndian.Uint32(h.UniqueID[8:]), binary.LittleEndian.Uint32(h.UniqueID[12:])
+	if !bytes.Equal(h.UniqueID[:8], f.prefix[:]) || uint64(slot) >= uint64(f.slots.len()) || serial-1 >= f.slots.all[slot].serial {
 		t.wrong[wrongStranger]++
-		return 0, false
+		return 0, waiting
 	}
-	s := &f.slots[slot]
-	if !s.busy || s.serial != serial {
+	s := &f.slots.all[slot]
+	switch {
+	case f.server != 0 && ident.ServerID(h.KeyID) != f.server:
+		t.wrong[wrongServer]++
+		return 0, waiting
+	case !s.busy || s.serial != serial:
 		t.late++
-		return 0, false
+		return 0, waiting
 	}
-	j.move = j.envelope.Header.Steering == 0
-	granted, tokens := j.verdict(f, s)
+	numbers := f.slots.numbers(slot)
+	if !j.answers(f, numbers) {
+		t.wrong[wrongShape]++
+		return 0, waiting
+	}
+	j.move = h.Steering == 0
+	granted := j.granted(f)
 	if granted {
-		for _, n := range s.numbers {
-			f.tenant.granted[n].Add(tokens)
+		for _, n := range numbers {
+			f.tenant.granted[n].Add(uint64(f.cfg.Work.Tokens))
 		}
 	}
 	took := now.mono - s.due
 	if took > int64(f.cfg.Timeout) {
-		f.lose(s)
+		f.lose(slot)
 		t.late++
-		return slot, true
+		return slot, tooLate
 	}
-	s.busy = false
-	if now.mono >= f.begin && now.mono < f.end.Load() {
-		f.answered.Add(1)
+	f.slots.free(slot)
+	if s.counts {
+		if lay := waited(d, now, took); f.cfg.FromSend {
+			t.count(granted, max(0, now.wallNs-lay-s.sent), lay)
+		} else {
+			t.count(granted, took, lay)
+		}
 	}
-	if f.counts(s.due) {
-		t.count(granted, took, waited(d, now, took))
-	}
-	return slot, true
+	return slot, inTime
 }
 
 // waited is how long an answer lay in the socket, in ns, or 0 where that is not known. Both times are
@@ -72,36 +91,44 @@ func waited(d *udp.Datagram, now instant, took int64) int64 {
 	return min(max(0, now.wallNs-d.Received), took)
 }
 
-// verdict holds an answer against its request, and tells whether that is granted, and each of its
-// resources the tokens.
-func (j *judge) verdict(f *flow, s *slot) (granted bool, tokens uint64) {
+// answers reports whether an answer has the guards and resources that were asked for, in their order.
+func (j *judge) answers(f *flow, numbers []uint32) bool {
 	w, v := &f.cfg.Work, &j.view
 	if v.Guards() != w.Guards || v.Resources() != w.Resources {
-		f.tally.wrong[wrongShape]++
-		return false, 0
+		return false
 	}
-	granted = true
-	for i := range v.Guards() {
-		g := v.Guard(i)
-		if g.Tracker != f.work.guards[i].Tracker {
-			f.tally.wrong[wrongShape]++
-			return false, 0
+	for i := range w.Guards {
+		if v.Guard(i).Tracker != f.work.guards[i].Tracker {
+			return false
 		}
-		granted = granted && g.Latency < g.Threshold
 	}
+	for i := range w.Resources {
+		if r := v.Resource(i); r.Bucket != bucketID(numbers[i]) || r.Window != w.Window {
+			return false
+		}
+	}
+	return true
+}
+
+// granted reports whether an answer grants its request. One that does with more in a bucket than its
+// limit is wrong, and yet an answer.
+func (j *judge) granted(f *flow) bool {
+	v := &j.view
+	for i := range v.Guards() {
+		if g := v.Guard(i); g.Latency >= g.Threshold {
+			return false
+		}
+	}
+	most := uint32(0)
 	for i := range v.Resources() {
 		r := v.Resource(i)
-		if r.Bucket != bucketID(s.numbers[i]) || r.Window != w.Window {
-			f.tally.wrong[wrongShape]++
-			return false, 0
+		if r.Tokens != 0 {
+			return false
 		}
-		granted = granted && r.Tokens == 0
+		most = max(most, r.Rate)
 	}
-	for i := range v.Resources() {
-		if granted && v.Resource(i).Rate > w.Limit {
-			f.tally.wrong[wrongRate]++
-			break
-		}
+	if most > f.cfg.Work.Limit {
+		f.tally.wrong[wrongRate]++
 	}
-	return granted, uint64(w.Tokens)
+	return true
 }

@@ -9,53 +9,77 @@ import (
 	"github.com/weirhq/weir/internal/precise"
 )
 
-// send starts the goroutines that send at the rate, each for some of the flows.
-func (r *run) send(senders *sync.WaitGroup) {
+// send sends at the rate until the run is over: from several goroutines, each with some of the flows.
+func (r *run) send() {
 	n := max(1, min(len(r.flows), runtime.GOMAXPROCS(0)/2))
+	var all sync.WaitGroup
 	for i := range n {
-		var own []*flow
-		for k := i; k < len(r.flows); k += n {
-			own = append(own, r.flows[k])
+		s := &sender{
+			run: r, random: rand.New(rand.NewPCG(r.cfg.Seed, 1<<32+uint64(i))), lag: newHistogram(),
+			mean: float64(time.Second) / r.cfg.Rate * float64(n),
 		}
-		s := &sender{run: r, flows: own, random: rand.New(rand.NewPCG(r.cfg.Seed, 1<<32+uint64(i))), mean: float64(time.Second) / r.cfg.Rate * float64(n)}
-		senders.Go(s.send)
+		for k := i; k < len(r.flows); k += n {
+			s.flows = append(s.flows, r.flows[k])
+		}
+		r.senders = append(r.senders, s)
+		all.Go(s.send)
 	}
+	all.Wait()
 }
 
 // sender sends what is due, to each of its flows in turn.
 type sender struct {
 	*run
-	flows  []*flow
-	random *rand.Rand
-	mean   float64 // ns between two requests
-	full   []*flow // whose batches are not sent yet
+	flows   []*flow
+	random  *rand.Rand
+	mean    float64 // ns between two requests
+	next    float64 // ns after the start: when the next is due
+	turn    int     // of the flows
+	full    []*flow // whose batches are not sent yet
+	lag     *histogram
+	skipped uint64
 }
 
 func (s *sender) send() {
-	next := 0.0
-	for i := 0; ; i++ {
-		next += s.random.ExpFloat64() * s.mean
-		due := int64(next)
-		if due >= s.end.Load() {
-			break
-		}
-		now := s.now()
-		if now.mono < due {
-			s.flush()
-			if now = s.wait(now, due); due >= s.end.Load() {
-				break
+	const most = 64 // between two readings of the clock
+	for due := s.draw(); due < s.end.Load(); {
+		now := s.wait(due)
+		for n := 0; n < most && due <= now.mono && due < s.end.Load(); due = s.draw() {
+			if s.counts(due) {
+				s.lag.record(now.mono - due)
+			}
+			if now.mono-due > int64(s.cfg.Timeout) {
+				s.skip(due)
+				continue
+			}
+			n++
+			if err := s.ask(due, now); err != nil {
+				s.fail(err)
+				return
 			}
 		}
-		if err := s.ask(s.flows[i%len(s.flows)], due, now); err != nil {
-			s.fail(err)
-			return
-		}
+		s.flush()
 	}
-	s.flush()
 }
 
-// ask puts one request into its flow's batch.
-func (s *sender) ask(f *flow, due int64, now instant) error {
+// draw returns when the next request is due.
+func (s *sender) draw() int64 {
+	s.next += s.random.ExpFloat64() * s.mean
+	return int64(s.next)
+}
+
+// skip leaves out a request that would be lost already if it were sent now.
+func (s *sender) skip(due int64) {
+	if s.counts(due) {
+		s.skipped++
+		s.latency[0].record(int64(s.cfg.Timeout))
+	}
+}
+
+// ask puts one request into the batch of the flow whose turn it is.
+func (s *sender) ask(due int64, now instant) error {
+	f := s.flows[s.turn]
+	s.turn = (s.turn + 1) % len(s.flows)
 	if f.n == len(f.out) {
 		s.flush()
 	}
@@ -64,13 +88,10 @@ func (s *sender) ask(f *flow, due int64, now instant) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := f.next
-	f.next = (f.next + 1) % uint32(len(f.slots))
-	if f.slots[i].busy {
-		f.lose(&f.slots[i])
-	}
-	if f.counts(due) {
-		f.tally.lag.record(now.mono - due)
+	i := f.slots.rotation
+	f.slots.rotation = (i + 1) % uint32(f.slots.len())
+	if f.slots.all[i].busy {
+		f.lose(i) // more are open than can be within the timeout
 	}
 	return f.ask(i, due, now)
 }
@@ -80,15 +101,16 @@ func (s *sender) flush() {
 		f.mu.Lock()
 		conn := f.conn
 		f.mu.Unlock()
-		f.flushTo(conn)
+		f.flush(conn)
 	}
 	s.full = s.full[:0]
 }
 
 // wait returns when something is due, or the run is over before. In virtual time only the runtime's
 // timers tell the time.
-func (s *sender) wait(now instant, due int64) instant {
+func (s *sender) wait(due int64) instant {
 	const look = int64(100 * time.Millisecond) // whether the run is over
+	now := s.now()
 	for ; now.mono < due && due < s.end.Load(); now = s.now() {
 		until := min(due, now.mono+look)
 		if s.virtual {

@@ -3,6 +3,10 @@ package load
 import (
 	"runtime"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weirhq/weir/ident"
 )
 
 // A Result is what came of a load. Requests count that were due in Seconds; times are in microseconds.
@@ -17,13 +21,16 @@ type Result struct {
 	Sent      uint64  `json:"sent"`
 	Granted   uint64  `json:"granted"`
 	Denied    uint64  `json:"denied"`
-	Lost      uint64  `json:"lost"`       // without an answer before the timeout
+	Lost      uint64  `json:"lost"`       // without an answer before the timeout; with Granted and Denied it makes up Sent
+	Skipped   uint64  `json:"skipped"`    // open loop: never sent, as the client had fallen behind by more than the timeout; among the latencies they are lost ones
 	PerSecond float64 `json:"per_second"` // answers that came in time, by when they came
 	Reports   uint64  `json:"reports"`
 	Late      uint64  `json:"late"`   // answers that came after the timeout, or once more
 	Moves     uint64  `json:"moves"`  // changes of a port, as a server asked
 	Unsent    uint64  `json:"unsent"` // datagrams that this system did not take
 	Unread    uint64  `json:"unread"` // errors of reading, as when nobody is there
+
+	Error string `json:"error,omitempty"` // the first of those behind Unsent and Unread
 
 	Wrong  uint64            `json:"wrong"` // answers, and tokens beyond a limit
 	Wrongs map[string]uint64 `json:"wrongs,omitempty"`
@@ -37,26 +44,31 @@ type Result struct {
 	ClientShare float64 `json:"client_share"`      // of all latency: answers that lay in this machine's sockets
 	Limit       string  `json:"limit"`             // "client", "server", "machine", "in-flight", "none" or "unknown"
 	Verdict     string  `json:"verdict"`
+
+	Latencies *hdrhistogram.Histogram `json:"-"` // in ns, what Latency sums up
 }
 
-var wrongNames = [wrongKinds]string{"unreadable", "stranger", "shape", "rate"}
+var wrongNames = [wrongKinds]string{"unreadable", "stranger", "server", "shape", "rate"}
 
 // result sums up. All that was running has ended.
 func (r *run) result(interrupted bool, cpu usage) *Result {
-	sum := newTally()
+	var sum tally
 	for _, f := range r.flows {
 		sum.add(&f.tally)
 	}
+	latencies := merge(r.latency)
 	seconds := time.Duration(max(0, r.end.Load()-r.begin)).Seconds()
 	out := &Result{
 		Loop: "closed", Flows: r.cfg.Flows, InFlight: r.cfg.InFlight, Seconds: seconds, Interrupted: interrupted,
 		Sent: sum.sent, Granted: sum.granted, Denied: sum.denied, Lost: sum.lost, Reports: sum.reports, Late: sum.late,
 		Moves: r.moves.Load(), Unsent: r.unsent.Load(), Unread: r.unread.Load(),
-		Latency: sum.latency.quantiles(), Processors: runtime.GOMAXPROCS(0), Wrongs: map[string]uint64{},
+		Latency: quantiles(latencies), Latencies: latencies, Processors: runtime.GOMAXPROCS(0), Wrongs: map[string]uint64{},
+	}
+	if err := r.refusal.Load(); err != nil {
+		out.Error = (*err).Error()
 	}
 	if r.cfg.Rate > 0 {
-		lag := sum.lag.quantiles()
-		out.Loop, out.InFlight, out.Rate, out.Lag = "open", 0, r.cfg.Rate, &lag
+		r.resultOpen(out)
 	}
 	if seconds > 0 {
 		out.PerSecond = float64(r.answered.Load()) / seconds
@@ -78,6 +90,16 @@ func (r *run) result(interrupted bool, cpu usage) *Result {
 	return out
 }
 
+func (r *run) resultOpen(out *Result) {
+	lags := newHistogram().all
+	for _, s := range r.senders {
+		lags.Merge(s.lag.all)
+		out.Skipped += s.skipped
+	}
+	lag := quantiles(lags)
+	out.Loop, out.InFlight, out.Rate, out.Lag = "open", 0, r.cfg.Rate, &lag
+}
+
 func (r *Result) wrong(name string, n uint64) {
 	if n > 0 {
 		r.Wrong += n
@@ -89,7 +111,7 @@ func (r *Result) wrong(name string, n uint64) {
 func (r *run) beyond() (tokens uint64) {
 	w := &r.cfg.Work
 	windows := uint64(r.now().mono)/(uint64(w.Window)*uint64(time.Millisecond)) + 1
-	most := windows * uint64(w.Limit) * uint64(len(r.cfg.Targets))
+	most := windows * uint64(w.Limit) * uint64(r.servers())
 	for _, t := range r.tenants {
 		for i := range t.granted {
 			if n := t.granted[i].Load(); n > most {
@@ -98,6 +120,18 @@ func (r *run) beyond() (tokens uint64) {
 		}
 	}
 	return tokens
+}
+
+// servers returns how many servers are asked; one may have several addresses.
+func (r *run) servers() int {
+	if r.cfg.Servers == nil {
+		return len(r.cfg.Targets)
+	}
+	ids := map[ident.ServerID]bool{}
+	for _, id := range r.cfg.Servers {
+		ids[id] = true
+	}
+	return len(ids)
 }
 
 // here reports whether all servers are on this machine's loopback.

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,14 +10,18 @@ import (
 
 // Run asks until the time is over, or the context's end, and then waits for answers that may still
 // come. What was measured until the context's end is a result, too: [Result.Interrupted] says so.
-// The error is of the configuration, of the system's that refuses sockets, or of want of randomness.
+// The error is of the configuration ([FieldError]), of the system's that refuses sockets, or of want
+// of randomness.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	virtual := cfg.Stack != nil
 	cfg, err := cfg.fill()
 	if err != nil {
 		return nil, err
 	}
-	r := &run{cfg: cfg, virtual: virtual, picker: newPicker(cfg.Work.Buckets, cfg.Work.Zipf)}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	r := newRun(cfg)
+	r.virtual, r.cancel = virtual, stop
 	for _, k := range cfg.Keys {
 		t, err := newTenant(&cfg, k)
 		if err != nil {
@@ -38,39 +41,55 @@ type run struct {
 	picker  *picker
 	tenants []*tenant
 	flows   []*flow
-	virtual bool // time is a test's
+	latency []*histogram // shared by the flows
+	virtual bool         // time is a test's
+	cancel  func()       // ends the run
 	start   time.Time
 	begin   int64        // ns after the start: requests count from here
 	end     atomic.Int64 // to here
 
 	readers  sync.WaitGroup
+	senders  []*sender     // open loop
+	asking   atomic.Bool   // not all that are to be sent are
 	answered atomic.Uint64 // between begin and end
 	unsent   atomic.Uint64
 	unread   atomic.Uint64
 	moves    atomic.Uint64
 	failure  atomic.Pointer[error]
+	refusal  atomic.Pointer[error] // the system's first
+}
+
+func newRun(cfg Config) *run {
+	const most = 16
+	return &run{cfg: cfg, picker: newPicker(cfg.Work.Buckets, cfg.Work.Zipf), latency: newHistograms(min(cfg.Flows, most))}
 }
 
 // instant is one reading of the clock.
 type instant struct {
-	mono   int64  // ns after the start
-	wall   uint64 // Unix ms
-	wallNs int64  // Unix ns
+	mono   int64 // ns after the start
+	wallNs int64 // Unix ns
 }
+
+// wall returns Unix milliseconds.
+func (i instant) wall() uint64 { return uint64(i.wallNs / int64(time.Millisecond)) }
 
 func (r *run) now() instant {
 	t := r.cfg.Now()
-	return instant{int64(t.Sub(r.start)), uint64(t.UnixMilli()), t.UnixNano()}
+	return instant{int64(t.Sub(r.start)), t.UnixNano()}
 }
 
-// counts reports whether what was due at a time is measured.
+// counts reports whether what is due at a time is measured.
 func (r *run) counts(due int64) bool { return due >= r.begin && due < r.end.Load() }
 
 // fail ends the run with an error.
 func (r *run) fail(err error) {
 	r.failure.CompareAndSwap(nil, &err)
 	r.stop()
+	r.cancel()
 }
+
+// refused keeps the system's first refusal to send or to read.
+func (r *run) refused(err error) { r.refusal.CompareAndSwap(nil, &err) }
 
 // stop ends the asking now.
 func (r *run) stop() {
@@ -82,7 +101,7 @@ func (r *run) stop() {
 // open opens all flows.
 func (r *run) open() error {
 	for i := range r.cfg.Flows {
-		f, err := newFlow(r, i, r.slots(i))
+		f, err := newFlow(r, i)
 		if err != nil {
 			for _, f := range r.flows {
 				f.conn.Close()
@@ -94,25 +113,13 @@ func (r *run) open() error {
 	return nil
 }
 
-// slots returns how many requests the i-th flow may have in flight.
-func (r *run) slots(i int) int {
-	if r.cfg.Rate == 0 {
-		n := r.cfg.InFlight / r.cfg.Flows
-		if i < r.cfg.InFlight%r.cfg.Flows {
-			n++
-		}
-		return n
-	}
-	const least, most, spare = 64, 1 << 17, 1.5
-	n := spare * r.cfg.Rate / float64(r.cfg.Flows) * r.cfg.Timeout.Seconds()
-	return min(most, 1<<bits.Len(uint(least+min(n, most))))
-}
-
 // measure runs the load and sums up.
 func (r *run) measure(ctx context.Context) (*Result, error) {
 	r.start = r.cfg.Now()
 	r.begin = int64(r.cfg.WarmUp)
-	r.end.Store(r.begin + int64(r.cfg.For))
+	planned := r.begin + int64(r.cfg.For)
+	r.end.Store(planned)
+	r.asking.Store(true)
 	for _, f := range r.flows {
 		conn := f.conn
 		r.readers.Go(func() { f.read(conn) })
@@ -125,15 +132,16 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 	if r.cfg.Rate == 0 {
 		r.fillLoops()
 	} else {
-		r.send(&others)
+		r.send()
 	}
+	r.asking.Store(false)
 	r.readers.Wait()
 	close(done)
 	others.Wait()
 	if err := r.failure.Load(); err != nil {
 		return nil, *err
 	}
-	return r.result(ctx.Err() != nil, cpu), nil
+	return r.result(r.end.Load() < planned, cpu), nil
 }
 
 // watch ends the run with the context, and tells how far it is.
@@ -165,11 +173,14 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 func (r *run) fillLoops() {
 	for _, f := range r.flows {
 		now := r.now()
+		if now.mono >= r.end.Load() {
+			return
+		}
 		f.mu.Lock()
-		for i := range f.slots {
+		for i := range f.slots.len() {
 			f.again(uint32(i), now)
 		}
-		f.flush()
+		f.flush(f.conn)
 		f.mu.Unlock()
 	}
 }

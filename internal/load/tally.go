@@ -1,6 +1,7 @@
 package load
 
 import (
+	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -10,6 +11,7 @@ import (
 const (
 	wrongUnreadable = iota // not authentic, or no response
 	wrongStranger          // to a question that was never asked here
+	wrongServer            // under the ID of another server
 	wrongShape             // other guards or resources than asked for
 	wrongRate              // granted, and the bucket is over its limit
 	wrongKinds
@@ -22,13 +24,8 @@ type tally struct {
 	lost             uint64
 	late             uint64 // answers that came after the timeout, or twice
 	wrong            [wrongKinds]uint64
-	latency          histogram
-	lag              histogram // of the sender, in an open loop
-	waited, together int64     // ns that answers lay in our sockets, and all that they took
-}
-
-func newTally() tally {
-	return tally{latency: newHistogram(), lag: newHistogram()}
+	latency          *histogram
+	waited, together int64 // ns that answers lay in our sockets, and all that they took
 }
 
 func (t *tally) count(granted bool, took, waited int64) {
@@ -42,6 +39,7 @@ func (t *tally) count(granted bool, took, waited int64) {
 	t.together += took
 }
 
+// add adds another's counts.
 func (t *tally) add(o *tally) {
 	t.sent += o.sent
 	t.reports += o.reports
@@ -52,24 +50,45 @@ func (t *tally) add(o *tally) {
 	for i, n := range o.wrong {
 		t.wrong[i] += n
 	}
-	t.latency.Merge(o.latency.Histogram)
-	t.lag.Merge(o.lag.Histogram)
 	t.waited += o.waited
 	t.together += o.together
 }
 
-// histogram is one of nanoseconds, to three digits.
-type histogram struct{ *hdrhistogram.Histogram }
-
-func newHistogram() histogram {
-	return histogram{hdrhistogram.New(1, int64(MaxTimeout), 3)}
+// histogram is one of nanoseconds, to three digits. Several flows share one if there are many, as it
+// takes 200 kB.
+type histogram struct {
+	mu  sync.Mutex
+	all *hdrhistogram.Histogram
 }
 
-func (h histogram) record(ns int64) {
-	_ = h.RecordValue(min(max(ns, 1), int64(MaxTimeout))) // in its range, so it takes it
+func newHistogram() *histogram {
+	return &histogram{all: hdrhistogram.New(1, int64(MaxTimeout), 3)}
 }
 
-// Quantiles are latencies in microseconds.
+func newHistograms(n int) []*histogram {
+	hs := make([]*histogram, n)
+	for i := range hs {
+		hs[i] = newHistogram()
+	}
+	return hs
+}
+
+func (h *histogram) record(ns int64) {
+	h.mu.Lock()
+	_ = h.all.RecordValue(min(max(ns, 1), int64(MaxTimeout))) // in its range, so it takes it
+	h.mu.Unlock()
+}
+
+// merge returns all of some histograms in one.
+func merge(hs []*histogram) *hdrhistogram.Histogram {
+	sum := newHistogram().all
+	for _, h := range hs {
+		sum.Merge(h.all)
+	}
+	return sum
+}
+
+// Quantiles are times in microseconds.
 type Quantiles struct {
 	N     int64   `json:"n"`
 	Mean  float64 `json:"mean"`
@@ -81,7 +100,7 @@ type Quantiles struct {
 	Max   float64 `json:"max"`
 }
 
-func (h histogram) quantiles() Quantiles {
+func quantiles(h *hdrhistogram.Histogram) Quantiles {
 	at := func(p float64) float64 { return micros(h.ValueAtPercentile(p)) }
 	return Quantiles{
 		N: h.TotalCount(), Mean: h.Mean() / float64(time.Microsecond),

@@ -39,12 +39,16 @@ func WriteTable(w io.Writer, r *Result) error {
 		{"late or repeated", r.Late},
 		{"reports", r.Reports},
 		{"changes of a port", r.Moves},
+		{"skipped, as the client was late", r.Skipped},
 		{"not sent", r.Unsent},
 		{"errors of reading", r.Unread},
 	} {
 		if c.n > 0 {
 			row(c.name, "%d", c.n)
 		}
+	}
+	if r.Error != "" {
+		row("first error", "%s", r.Error)
 	}
 	row("client", "%.2f of %d processors, %.0f %% of all latency", r.ClientCPU, r.Processors, 100*r.ClientShare)
 	if err := t.Flush(); err != nil {
@@ -67,6 +71,7 @@ func WriteTable(w io.Writer, r *Result) error {
 var wrongTexts = map[string]string{
 	"unreadable":   "not authentic, or no response",
 	"stranger":     "to no question of ours",
+	"server":       "under another server's ID",
 	"shape":        "other guards or resources than asked for",
 	"rate":         "granted, with a bucket over its limit",
 	"beyond-limit": "tokens granted beyond every limit",

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,85 @@ import (
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/wire"
 )
+
+// Work is what each request asks for.
+type Work struct {
+	Layout    wire.Layout // 2
+	Buckets   int         // how many different ones there are for each key: 1, at most 10^7, of all keys together
+	Zipf      float64     // the exponent by which the first are asked for more than the last; 0 is all alike, at most 10
+	Resources int         // a request, each in another bucket as long as there are enough: 1
+	Guards    int         // a request, each with a tracker of its own
+	Reports   float64     // latency reports a request, for the guards' trackers: at most 100
+	Tokens    uint16      // a resource: 1
+	Limit     uint32      // tokens in a window of each bucket: 10^9, so that every request is granted
+	Window    uint32      // ms: 1000
+}
+
+func (w *Work) fill() {
+	const limit, window = 1_000_000_000, 1000
+	w.Layout = cmp.Or(w.Layout, wire.Layout2)
+	w.Buckets = cmp.Or(w.Buckets, 1)
+	w.Resources = cmp.Or(w.Resources, 1)
+	w.Tokens = cmp.Or(w.Tokens, 1)
+	w.Limit = cmp.Or(w.Limit, limit)
+	w.Window = cmp.Or(w.Window, window)
+}
+
+// check says what is wrong with the work, for the keys that are to ask for it.
+func (w *Work) check(keys []apikey.Key) error {
+	switch {
+	case w.Layout != wire.Layout1 && w.Layout != wire.Layout2:
+		return wrongField("Layout", "there is no layout %d", w.Layout)
+	case w.Buckets < 1 || w.Buckets > MaxBuckets/len(keys):
+		return wrongField("Buckets", "%d are not from 1 to %d, shared out among %d keys", w.Buckets, MaxBuckets, len(keys))
+	case w.Zipf < 0 || w.Zipf > MaxZipf || math.IsNaN(w.Zipf):
+		return wrongField("Zipf", "an exponent of %v is not from 0 to %v", w.Zipf, MaxZipf)
+	case w.Resources < 1:
+		return wrongField("Resources", "%d are not at least 1", w.Resources)
+	case w.Guards < 0:
+		return wrongField("Guards", "%d are not at least 0", w.Guards)
+	case w.Reports < 0 || w.Reports > MaxReports || math.IsNaN(w.Reports):
+		return wrongField("Reports", "%v a request are not from 0 to %v", w.Reports, MaxReports)
+	case w.Reports > 0 && w.Guards == 0:
+		return wrongField("Reports", "they are for the trackers of guards, and there are none")
+	}
+	for _, k := range keys {
+		if err := w.suits(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suits says what a key, or the room in a datagram, does not let be asked for. Servers drop what is
+// beyond most quotas in silence.
+func (w *Work) suits(k apikey.Key) error {
+	if k.IsZero() {
+		return wrongField("Keys", "one is missing; read it with apikey.Parse")
+	}
+	q := k.Quotas()
+	size := func(resources int) int { return wire.RequestSize(k.Auth(), w.Layout, w.Guards, resources, 0) }
+	const room = wire.MaxDatagram
+	switch {
+	case size(0) > room:
+		return wrongField("Guards", "%d do not fit into the %d bytes of a datagram, in %v mode", w.Guards, room, k.Auth())
+	case size(w.Resources) > room:
+		return wrongField("Resources", "%d, with %d guards, do not fit into the %d bytes of a datagram, in %v mode", w.Resources, w.Guards, room, k.Auth())
+	case w.Reports > 0 && w.Guards > wire.MaxObservations(k.Auth(), w.Layout):
+		return wrongField("Guards", "a report has room for %d, not %d", wire.MaxObservations(k.Auth(), w.Layout), w.Guards)
+	case q.DedupTTL == 0:
+		return wrongField("Keys", "the quota of %v lets no request be remembered, so servers drop all", k)
+	case w.Window > q.RateWindow:
+		return wrongField("Window", "%d ms are more than the %d ms that the quota of %v allows, so servers drop all", w.Window, q.RateWindow, k)
+	case w.Buckets > int(q.RateBuckets):
+		return wrongField("Buckets", "%d are more than the %d that the quota of %v allows, so servers deny the rest", w.Buckets, q.RateBuckets, k)
+	case w.Guards > int(q.LatencyServices):
+		return wrongField("Guards", "%d trackers are more than the %d that the quota of %v allows", w.Guards, q.LatencyServices, k)
+	case w.Guards > 0 && q.LatencyBufferSize == 0:
+		return wrongField("Guards", "the quota of %v lets trackers keep no samples", k)
+	}
+	return nil
+}
 
 // tenant is one of those that ask.
 type tenant struct {
