@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -23,8 +24,12 @@ func CheckKey(c *conformance.KeyCase) error {
 	if what := c.Fields.Differs(conformance.KeyFieldsOf(k)); what != "" {
 		return fmt.Errorf("it is read as one with %s", what)
 	}
-	if _, err := apikey.Parse(c.Key); c.Legacy != (err != nil) {
-		return fmt.Errorf("a key whose format is the legacy one (%v) and was not asked for: %v", c.Legacy, err)
+	_, err = apikey.Parse(c.Key)
+	switch {
+	case c.Legacy && err == nil:
+		return errors.New("it is taken where no legacy key was asked for")
+	case !c.Legacy && err != nil:
+		return fmt.Errorf("it is refused where no legacy key was asked for: %w", err)
 	}
 	return nil
 }
@@ -42,11 +47,10 @@ func vectorCase(k *conformance.KeyCase) testCase {
 		name: name, about: "The key holds what it says.", section: secKeys, auth: "any", layout: 2, scale: 1,
 		setUp: func(*conformance.Command) {},
 	}
-	switch {
-	case k.Fields == nil:
+	if k.Fields == nil {
 		c.about, c.refused, c.fields = "The key is none: "+k.Fault+".", true, []string{"key"}
 		c.setUp = func(command *conformance.Command) { command.Key, command.Legacy = k.Key, true }
-	default:
+	} else {
 		c.needs, c.auth, c.key = []string{conformance.NeedParseKey}, k.Fields.Auth, k
 	}
 	c.trace = frame(name, c.about, secKeys, usual)

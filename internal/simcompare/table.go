@@ -113,7 +113,7 @@ func (t *table) writeBlock(b *strings.Builder, columns [][]string, first int) {
 		line := ""
 		if row := y - t.heads; row >= 0 {
 			line = t.names[row]
-			if t.titles != nil && t.titles[row] != "" {
+			if len(t.titles) > row && t.titles[row] != "" {
 				b.WriteString("\n" + t.titles[row] + "\n")
 			}
 		}

@@ -27,14 +27,13 @@ func Source(name string) (string, error) {
 // Variants returns the names of all variants in the file in which [Find] finds a scenario, each as
 // Find takes it.
 func Variants(name string) ([]string, error) {
-	base, f, err := "", (*File)(nil), error(nil)
+	base, _, _ := strings.Cut(name, "/")
+	read := EmbeddedFile
 	if isPath(name) {
 		base, _ = splitVariant(name)
-		f, err = LoadFile(base)
-	} else {
-		base, _, _ = strings.Cut(name, "/")
-		f, err = EmbeddedFile(base)
+		read = LoadFile
 	}
+	f, err := read(base)
 	if err != nil {
 		return nil, err
 	}
