@@ -13,7 +13,7 @@ var rewrite = flag.Bool("rewrite", false, "write the tables of the documents tha
 
 // printed are the documents with tables that commands print, each behind its command and between
 // marks.
-var printed = []string{"../../docs/first-comparison.md", "../../docs/overload.md"}
+var printed = []string{"../../docs/first-comparison.md", "../../docs/overload.md", "../../docs/defaults.md"}
 
 const (
 	beginTable = "<!-- begin: go test ./cmd/weir -run TestTables -rewrite -->\n"
@@ -27,7 +27,6 @@ func TestTables(t *testing.T) {
 	}
 	for _, page := range printed {
 		t.Run(page, func(t *testing.T) {
-			t.Parallel()
 			old, err := os.ReadFile(page)
 			if err != nil {
 				t.Fatal(err)
