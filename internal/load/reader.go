@@ -120,7 +120,7 @@ func (r *reader) look(now instant) bool {
 	if f.cfg.Rate == 0 {
 		f.flush(f.conn)
 	}
-	if _, waits := f.slots.oldest(); over && !waits && !f.asking.Load() {
+	if _, waits := f.slots.oldest(); over && !waits && !f.asking.Load() || f.failure.Load() != nil {
 		return false
 	}
 	if r.conn == f.conn {
