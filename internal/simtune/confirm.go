@@ -80,8 +80,8 @@ func (s *search) confirm(ctx context.Context, contenders []*entry, others []cand
 			shown = append(shown, candidate{e, n.Name})
 		}
 	}
-	for i, e := range contenders {
-		shown = append(shown, candidate{e, "other-" + strconv.Itoa(i+1)})
+	for _, e := range contenders {
+		shown = append(shown, candidate{e, ""}) // which is told below
 	}
 	shown = append(shown, others...)
 	var entries []*entry
@@ -127,6 +127,7 @@ func (s *search) list(r *Result, shown []candidate, best *entry) {
 	}
 	presets := len(policy.PresetNames()) + r.Recommended
 	listed := make(map[*entry]bool)
+	contenders := 0
 	for i, c := range shown {
 		if listed[c.entry] {
 			continue
@@ -134,6 +135,10 @@ func (s *search) list(r *Result, shown []candidate, best *entry) {
 		listed[c.entry] = true
 		row := s.row(c.entry, s.confirmSeeds())
 		row.Name = c.name
+		if c.name == "" {
+			contenders++
+			row.Name = "other-" + strconv.Itoa(contenders)
+		}
 		if i >= presets && slices.ContainsFunc(r.Rows, func(o Row) bool { return same(o.Values(), row.Values()) }) {
 			continue
 		}

@@ -18,7 +18,7 @@ const (
 	axisGrowth          // how later rounds grow
 	axisFinal           // how long the final interval is, in rounds 0
 	axisFinalPre        // whether the oldest server is preferred in it, for the same share
-	axisDelivery        // completion delivery, and how late
+	axisDelivery        // completion delivery, and how long it waits
 	axes
 )
 
@@ -40,8 +40,8 @@ var rounds = []time.Duration{
 var (
 	replayCounts = []int{0, 1, 2, 3, 4, 6, 8}
 	finals       = []uint32{0, 2, 4, 8, 16, 32, 64, 128, 256} // in quarters of a round 0
-	// deliveries are how long after the decision completion delivery is, in quarters of a round 0.
-	// The first stands for none at all.
+	// deliveries are how long servers have before completion delivery, in quarters of a round 0. The
+	// first stands for none at all.
 	deliveries = []uint32{0, 0, 1, 2, 4, 8, 16}
 )
 
@@ -172,5 +172,5 @@ func (pt point) words(axis int) string {
 	case 1:
 		return "completion delivery with the decision"
 	}
-	return fmt.Sprintf("completion delivery %v after the decision", rounds[pt[axisRound]]*time.Duration(deliveries[pt[axisDelivery]])/parts)
+	return fmt.Sprintf("completion delivery only to servers that have been asked for %v without an answer", rounds[pt[axisRound]]*time.Duration(deliveries[pt[axisDelivery]])/parts)
 }

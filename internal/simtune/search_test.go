@@ -103,7 +103,7 @@ func TestFindsTheBottom(t *testing.T) {
 		why := strings.Join(r.Why(), "\n")
 		for _, want := range []string{
 			"Round 0 lasts 6ms, instead of: round 0 lasts 20ms. Bought: p99 5.4", "→ 2", "3 replays at most, instead of: 1 replay at most. Bought: undecided 0.02 → 0 %",
-			"for half of round 0, instead of", "Completion delivery 3ms after the decision, instead of: completion delivery with the decision. Bought: datagrams 7 → 6.",
+			"for half of round 0, instead of", "Completion delivery only to servers that have been asked for 3ms without an answer, instead of: completion delivery with the decision. Bought: datagrams 7 → 6.",
 		} {
 			if !strings.Contains(why, want) {
 				t.Errorf("%s: it says\n%s\nwithout %q", name, why, want)
