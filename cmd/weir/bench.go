@@ -108,7 +108,7 @@ func (c *benchCmd) load(ctx context.Context, std *stdio) (load.Config, error) {
 		source := keySource{KeyFile: name}
 		key, err := source.load(std, c.AllowLegacyKey)
 		if err != nil {
-			return cfg, fmt.Errorf("--tenant-key-file: %w", err)
+			return cfg, usage(fmt.Errorf("--tenant-key-file: %w", err))
 		}
 		cfg.Keys = append(cfg.Keys, key)
 	}
