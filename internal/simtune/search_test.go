@@ -282,3 +282,54 @@ func TestSearchIsOneOfItsPlan(t *testing.T) {
 		}
 	}
 }
+
+// TestLittleIsNotWorthAChange holds that a gain is recommended from 5 % of the cost on.
+func TestLittleIsNotWorthAChange(t *testing.T) {
+	for share, want := range map[float64]string{0.97: "it saves less than 5 %, which is not worth a change", 0.9: ""} {
+		r, err := Search(t.Context(), testPlan(t, "balanced", Quick), surface(func(p policy.Policy, line *policy.Timeline, _ uint64) Outcome {
+			v := Values{P50: 1, P99: 10, P999: 10, False: 1, Datagrams: 6}
+			if p.Unit != policy.Default().Unit || p.Replays != 1 {
+				v[Datagrams] *= math.Pow(share, 4) // which the cost takes the fourth root of
+			}
+			return Outcome{v, v}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (r.Recommended == 0) != (want != "") || r.Refuted != want || math.Abs(r.Gain-100*(1-share)) > 0.01 {
+			t.Errorf("with %v of the cost: row %d, saves %v %%, %q", share, r.Recommended, r.Gain, r.Refuted)
+		}
+	}
+}
+
+// TestCost holds the cost as docs/tuning.md defines it.
+func TestCost(t *testing.T) {
+	base := Values{P50: 1.95, P99: 9.95, P999: 19.95, Undecided: 0.09, False: 1, Excess: 0.9, Datagrams: 8}
+	for name, want := range map[string]struct {
+		v    Values
+		cost float64 // by balanced, to the power of four
+		own  float64 // by latency, to the power of seven
+	}{
+		"nothing":   {base, 1, 1},
+		"p50":       {Values{0.95, 9.95, 19.95, 0.09, 1, 0.9, 8}, math.Pow(0.5, 0.25), 0.5},
+		"p99":       {Values{1.95, 4.95, 19.95, 0.09, 1, 0.9, 8}, math.Pow(0.5, 0.5), 0.25},
+		"p99.9":     {Values{1.95, 9.95, 9.95, 0.09, 1, 0.9, 8}, math.Pow(0.5, 0.25), 0.5},
+		"undecided": {Values{1.95, 9.95, 19.95, 0.04, 1, 0.9, 8}, 0.5, 0.5},
+		"wrong":     {Values{1.95, 9.95, 19.95, 0.09, 0.4, 0.5, 8}, 0.5, 0.5},
+		"datagrams": {Values{1.95, 9.95, 19.95, 0.09, 1, 0.9, 4}, 0.5, 0.5},
+	} {
+		for objective, power := range map[string]float64{"balanced": 4, "latency": 7} {
+			o, err := FindObjective(objective)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cost := want.cost
+			if objective == "latency" {
+				cost = want.own
+			}
+			if got := math.Exp(power * o.logCost(want.v, base)); math.Abs(got-cost) > 1e-6 {
+				t.Errorf("half of %s costs %v by %s, want %v", name, got, objective, cost)
+			}
+		}
+	}
+}
