@@ -169,7 +169,9 @@ func (cfg *Config) tick() time.Duration {
 }
 
 // dedupTTL is how long a server is to remember a request, and how long one may lie in its queue: in
-// ms, and within the key's quota.
+// ms, and within the key's quota. Servers drop what asks for more than they are set to, which is the
+// most that a key of today allows.
 func (cfg *Config) dedupTTL(k apikey.Key) uint32 {
-	return max(1, min(uint32(cfg.Timeout.Milliseconds()), k.Quotas().DedupTTL))
+	const most = 2000
+	return max(1, min(uint32(cfg.Timeout.Milliseconds()), k.Quotas().DedupTTL, most))
 }

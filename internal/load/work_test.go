@@ -3,6 +3,7 @@ package load
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/weirhq/weir/apikey"
@@ -79,5 +80,12 @@ func TestWithinQuotas(t *testing.T) {
 	}
 	if n.ttl != q.DedupTTL || n.samples != q.LatencyBufferSize {
 		t.Errorf("%+v", n)
+	}
+	q.DedupTTL, q.RateWindow = 60_000, math.MaxUint32
+	if k, err = apikey.NewLegacy(apikey.AuthCookie, 1, q, strings.NewReader(strings.Repeat("x", apikey.SecretSize))); err != nil {
+		t.Fatal(err)
+	}
+	if ttl := cfg.dedupTTL(k); ttl != 2000 {
+		t.Errorf("%d ms", ttl)
 	}
 }
