@@ -16,6 +16,7 @@ import (
 	"github.com/weirhq/weir/core"
 	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/precise"
 	"github.com/weirhq/weir/internal/relay"
 	"github.com/weirhq/weir/policy"
 )
@@ -94,7 +95,7 @@ func (o *order) run() (*answer, error) {
 	var calls sync.WaitGroup
 	for i, s := range o.Submits {
 		due := start.Add(s.At)
-		relay.Sleep(time.Until(due))
+		precise.SleepUntil(due)
 		calls.Go(func() {
 			asked := time.Now()
 			late[i] = asked.Sub(due)

@@ -19,6 +19,7 @@ import (
 	"github.com/weirhq/weir/dnszone"
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/children"
+	"github.com/weirhq/weir/internal/precise"
 	"github.com/weirhq/weir/internal/relay"
 )
 
@@ -101,7 +102,7 @@ func (s *stage) open(binary string) {
 		p := &s.places[i]
 		ways := s.plan.ways[i]
 		p.relay, err = relay.Start(relay.Config{
-			Front: loopback, Up: ways[0], Down: ways[1], Seed: uint64(i) + 1, Sleep: relay.Sleep,
+			Front: loopback, Up: ways[0], Down: ways[1], Seed: uint64(i) + 1, Sleep: precise.Sleep,
 		})
 		s.must(err)
 		s.start(i)

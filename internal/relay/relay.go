@@ -26,7 +26,7 @@ type Config struct {
 	Down   Way            // back
 	Seed   uint64         // of losses and delays
 	// Sleep waits for the last two milliseconds or less before a datagram is due. nil is
-	// time.Sleep, which on a real machine may be a millisecond late; [Sleep] is not.
+	// time.Sleep, which on a real machine may be a millisecond late; precise.Sleep is not.
 	Sleep func(time.Duration)
 }
 

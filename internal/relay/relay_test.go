@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weirhq/weir/internal/precise"
 	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/sim"
 )
@@ -299,7 +300,7 @@ func TestHost(t *testing.T) {
 	const takes = 3 * time.Millisecond
 	way := Way{Delay: sim.Constant(takes)}
 	r, err := Start(Config{
-		Front: netip.MustParseAddrPort("127.0.0.1:0"), Target: server.LocalAddr(), Up: way, Down: way, Sleep: Sleep,
+		Front: netip.MustParseAddrPort("127.0.0.1:0"), Target: server.LocalAddr(), Up: way, Down: way, Sleep: precise.Sleep,
 	})
 	if err != nil {
 		t.Fatal(err)
