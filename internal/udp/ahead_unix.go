@@ -20,10 +20,15 @@ type ahead struct {
 	take func(fd uintptr) // takeAll, made once
 	into []Datagram
 	n    int
+
+	bursts func(ds []Datagram) int // reads, where datagrams come in bursts
 }
 
 // read fills ds with what a socket has and returns how many datagrams that is.
 func (a *ahead) read(c *net.UDPConn, ds []Datagram) int {
+	if a.bursts != nil {
+		return a.bursts(ds)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.raw == nil {

@@ -12,11 +12,18 @@ import (
 // call itself is a small part of the cost of this many datagrams.
 const batchSize = 32
 
+// burstBuffers is the most datagrams that one system call sends in bursts, and burstSize the most in one
+// of them: old systems take no more.
+const (
+	burstBuffers = 128
+	burstSize    = 64
+)
+
 // batch is the kernel's view of some datagrams. It points into itself and into the
 // callers' buffers, so it lives on the heap and is not copied.
 type batch struct {
 	headers  [batchSize]unix.Mmsghdr
-	buffers  [batchSize]unix.Iovec
+	buffers  [burstBuffers]unix.Iovec
 	peers    [batchSize]unix.RawSockaddrInet6 // or unix.RawSockaddrInet4 at the same place
 	controls [batchSize][controlSpace]byte
 }
@@ -75,9 +82,14 @@ func canBatch(raw syscall.RawConn) bool {
 
 // newBatches returns the two directions of a socket. alone sends what the batch cannot.
 func newBatches(s *socket, raw syscall.RawConn, alone *writer, told asked) (source, sink) {
-	in := &batchReader{raw: raw, v4: s.local.Addr().Is4(), asked: told, drops: &s.drops, batch: newBatch()}
-	in.try = in.attempt
-	out := &batchWriter{raw: raw, alone: alone, batch: newBatch()}
+	in := newBatchReader(s, raw, told, batchSize)
+	if told.bursts {
+		const few = 8 // each of them may be a burst
+		aside := newBatchReader(s, raw, told, few)
+		aside.drops = new(dropCounter) // the other one counts
+		s.ahead.bursts = aside.ahead
+	}
+	out := &batchWriter{raw: raw, alone: alone, batch: newBatch(), bursts: &s.bursts}
 	out.try = out.attempt
 	return in, out
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -21,12 +22,28 @@ type batchReader struct {
 	asked asked
 	drops *dropCounter
 	try   func(fd uintptr) bool // attempt, made once
+	once  func(fd uintptr)      // the same, for one try
 
 	mu    sync.Mutex // the socket takes one read at a time anyway
 	batch *batch
 	n     int  // how many to read, then how many were
 	now   bool // do not wait for one
 	err   error
+
+	most  int            // headers at once
+	space []byte         // for bursts; nil if there are none
+	came  *atomic.Uint64 // datagrams in bursts
+	left  held           // of what was read, not handed out yet
+}
+
+func newBatchReader(s *socket, raw syscall.RawConn, told asked, most int) *batchReader {
+	r := &batchReader{raw: raw, v4: s.local.Addr().Is4(), asked: told, drops: &s.drops, batch: newBatch(), most: most, came: &s.bursts.in}
+	r.try = r.attempt
+	r.once = func(fd uintptr) { r.attempt(fd) }
+	if told.bursts {
+		r.space = make([]byte, most*burstStride)
+	}
+	return r
 }
 
 func (r *batchReader) read(ds []Datagram) (int, error)  { return r.take(ds, false) }
@@ -35,29 +52,47 @@ func (r *batchReader) ready(ds []Datagram) (int, error) { return r.take(ds, true
 func (r *batchReader) take(ds []Datagram, now bool) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	space := min(len(ds), batchSize)
+	if r.space != nil {
+		return r.takeBursts(ds, now)
+	}
+	space := min(len(ds), r.most)
 	for i := range ds[:space] {
-		h := &r.batch.headers[i].Hdr
 		r.batch.buffer(i, ds[i].Buf, len(ds[i].Buf))
-		h.Namelen = unix.SizeofSockaddrInet6
-		h.SetControllen(0)
-		if r.asked.any() {
-			h.SetControllen(controlSpace)
-		}
+		r.prepare(i)
 	}
-	r.n, r.now = space, now
-	err := r.raw.Read(r.try)
+	err := r.receive(space, now)
 	r.batch.forget(space)
-	if err == nil {
-		err = r.err
-	}
 	if err != nil {
-		return 0, fmt.Errorf("udp: read: %w", err)
+		return 0, err
 	}
 	for i := range ds[:r.n] {
 		r.fill(&ds[i], i)
 	}
 	return r.n, nil
+}
+
+// prepare makes header i ready to be filled.
+func (r *batchReader) prepare(i int) {
+	h := &r.batch.headers[i].Hdr
+	h.Namelen = unix.SizeofSockaddrInet6
+	h.SetControllen(0)
+	if r.asked.any() {
+		h.SetControllen(controlSpace)
+	}
+}
+
+// receive fills the first n headers with what is there, and leaves how many in r.n.
+func (r *batchReader) receive(n int, now bool) error {
+	r.n, r.now = n, now
+	err := r.raw.Read(r.try)
+	if err == nil {
+		err = r.err
+	}
+	if err != nil {
+		r.n = 0
+		return fmt.Errorf("udp: read: %w", err)
+	}
+	return nil
 }
 
 // attempt is called with the descriptor, and again when there is something to read if

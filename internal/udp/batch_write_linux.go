@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -23,6 +24,9 @@ type batchWriter struct {
 	n     int // how many to send, then how many were
 	room  patience
 	err   error
+
+	bursts *burstCounter
+	ends   [batchSize]int // of the burst in each header, among the datagrams
 }
 
 func (w *batchWriter) write(ds []Datagram) (int, error) {
@@ -48,23 +52,90 @@ func (w *batchWriter) write(ds []Datagram) (int, error) {
 func (w *batchWriter) writeSome(ds []Datagram) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := 0
-	for n < min(len(ds), batchSize) && w.address(n, ds[n].Peer) {
-		d, h := &ds[n], &w.batch.headers[n].Hdr
-		w.batch.buffer(n, d.Payload(), d.N)
-		h.SetControllen(len(w.alone.source(w.batch.controls[n][:0], d.Local)))
-		n++
+	bursts := w.bursts.able.Load()
+	for {
+		headers, n := w.compose(ds, bursts)
+		if headers == 0 {
+			return 0, nil
+		}
+		w.n = headers
+		err := w.room.send(w.alone.conn, w.raw, w.try, &w.err)
+		w.batch.forget(n)
+		if err == nil {
+			return w.count(w.n), nil
+		}
+		if w.ends[0] == 1 || !w.refused(err) {
+			return 0, err
+		}
+		bursts = false
 	}
-	if n == 0 {
-		return 0, nil
+}
+
+// refused reports whether an error may be for a burst, and not for what is in it. A path that is too
+// narrow for its datagrams concerns one peer; a device that cannot do what a burst takes, all of them.
+func (w *batchWriter) refused(err error) bool {
+	if errors.Is(err, unix.EIO) || errors.Is(err, unix.EOPNOTSUPP) {
+		w.bursts.able.Store(false)
+		return true
 	}
-	w.n = n
-	err := w.room.send(w.alone.conn, w.raw, w.try, &w.err)
-	w.batch.forget(n)
-	if err != nil {
-		return 0, err
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EMSGSIZE)
+}
+
+// compose makes headers of the first n of ds, as many as go into one call.
+func (w *batchWriter) compose(ds []Datagram, bursts bool) (headers, n int) {
+	for headers < batchSize && n < len(ds) && n < burstBuffers && w.address(headers, ds[n].Peer) {
+		d, h := &ds[n], &w.batch.headers[headers].Hdr
+		size := 1
+		if bursts {
+			size = burst(ds[n:min(len(ds), burstBuffers)])
+		}
+		h.Iov = &w.batch.buffers[n]
+		h.SetIovlen(size)
+		for i := n; i < n+size; i++ {
+			w.batch.buffer(i, ds[i].Payload(), ds[i].N)
+		}
+		control := w.batch.controls[headers][:0]
+		if from := w.alone.source(control, d.Local); from != nil {
+			control = from
+		}
+		if size > 1 {
+			control = appendSegment(control, d.N)
+		}
+		h.SetControllen(len(control))
+		n += size
+		w.ends[headers] = n
+		headers++
 	}
-	return w.n, nil
+	return headers, n
+}
+
+// burst returns how many of ds, the first and those behind it, can leave in one buffer.
+func burst(ds []Datagram) int {
+	const most = 65_000 // bytes, headers left out
+	first := &ds[0]
+	n, bytes := 1, first.N
+	for ; n < min(len(ds), burstSize) && first.N > 0; n++ {
+		d := &ds[n]
+		if d.Peer != first.Peer || d.Local != first.Local || d.N > first.N || d.N == 0 || bytes+d.N > most {
+			break
+		}
+		if bytes += d.N; d.N < first.N { // it is the last
+			return n + 1
+		}
+	}
+	return n
+}
+
+// count returns how many datagrams the first headers held.
+func (w *batchWriter) count(headers int) int {
+	start := 0
+	for _, end := range w.ends[:headers] {
+		if end > start+1 {
+			w.bursts.out.Add(uint64(end - start))
+		}
+		start = end
+	}
+	return start
 }
 
 // attempt is called with the descriptor, and again when there is room if it returns

@@ -10,7 +10,7 @@ import (
 )
 
 // controlSpace holds all the messages that [askControl] may have switched on: an
-// IPV6_PKTINFO of 40 bytes, a timestamp of 32 and a counter of 24.
+// IPV6_PKTINFO of 40 bytes, a timestamp of 32, a counter of 24 and a size of 24.
 const controlSpace = 128
 
 const (
@@ -25,9 +25,12 @@ type asked struct {
 	addr  bool // the local address
 	stamp bool // when they were received
 	drops bool // how many were lost before
+
+	bursts   bool // they may come in bursts, and the size of each is told
+	segments bool // they may leave in bursts, which is told by none
 }
 
-func (a asked) any() bool { return a != asked{} }
+func (a asked) any() bool { return a.addr || a.stamp || a.drops || a.bursts }
 
 // askControl switches on the control messages that the options ask for. What the
 // system cannot tell remains unknown, except the address: an answer from another one
@@ -51,6 +54,11 @@ func askControl(fd uintptr, local netip.Addr, o Options) (a asked, err error) {
 	if o.CountDrops {
 		a.drops = unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) == nil
 	}
+	if o.Bursts {
+		a.bursts = unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
+		_, err := unix.GetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+		a.segments = err == nil
+	}
 	return a, nil
 }
 
@@ -60,6 +68,7 @@ type control struct {
 	received int64      // Unix ns, 0 if it was not told
 	drops    uint32     // datagrams that the socket has lost so far, modulo 2^32
 	counted  bool       // drops was told; the kernel leaves it out while it is 0
+	size     int        // of each datagram in a burst but the last, 0 if there is only one
 }
 
 // readControl reads the control messages b that the kernel gave. The standard parser
@@ -82,6 +91,8 @@ func readControl(b []byte) (c control) {
 			c.received = int64(word(info))*1e9 + int64(word(info[wordLen:]))
 		case level == unix.SOL_SOCKET && kind == unix.SO_RXQ_OVFL && len(info) >= 4:
 			c.drops, c.counted = binary.NativeEndian.Uint32(info), true
+		case level == unix.IPPROTO_UDP && kind == unix.UDP_GRO && len(info) >= 4:
+			c.size = int(min(binary.NativeEndian.Uint32(info), 1<<16))
 		}
 		b = b[min(aligned(size), len(b)):]
 	}
@@ -104,6 +115,17 @@ func appendSource(b []byte, a netip.Addr) []byte {
 	b = append(b, ip[:]...)
 	b = append(b, 0, 0, 0, 0)
 	return append(b, make([]byte, aligned(infoLen6)-infoLen6)...)
+}
+
+// appendSegment appends to b the control message that cuts what is sent into datagrams of a size.
+func appendSegment(b []byte, size int) []byte {
+	const length = 2
+	for len(b) != aligned(len(b)) {
+		b = append(b, 0)
+	}
+	b = appendHeader(b, headerLen+length, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+	b = binary.NativeEndian.AppendUint16(b, uint16(size))
+	return append(b, make([]byte, aligned(length)-length)...)
 }
 
 func messageHeader(b []byte) (size int, level, kind int32) {

@@ -25,8 +25,10 @@ func TestControlTellsTimeAndDrops(t *testing.T) {
 	if wordLen != 8 {
 		t.Skip("the messages of this test are those of 64-bit systems")
 	}
-	want := control{netip.MustParseAddr("192.0.2.7"), 1_800_000_000_123_456_789, 77, true}
-	for _, b := range [][]byte{slices.Concat(addr, stamp, drops), slices.Concat(drops, stamp, addr)} {
+	size := appendHeader(nil, headerLen+4, unix.IPPROTO_UDP, unix.UDP_GRO)
+	size = append(binary.NativeEndian.AppendUint32(size, 190), 0, 0, 0, 0)
+	want := control{netip.MustParseAddr("192.0.2.7"), 1_800_000_000_123_456_789, 77, true, 190}
+	for _, b := range [][]byte{slices.Concat(addr, stamp, drops, size), slices.Concat(size, drops, stamp, addr)} {
 		if got := readControl(b); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}

@@ -6,7 +6,7 @@ import "net/netip"
 
 const controlSpace = 0
 
-type asked struct{ addr bool }
+type asked struct{ addr, segments bool }
 
 func (a asked) any() bool { return false }
 

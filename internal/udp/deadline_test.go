@@ -16,9 +16,18 @@ import (
 func twins() map[string]udp.Stack {
 	return map[string]udp.Stack{
 		"host":   udp.Host(),
+		"bursts": bursts{udp.Host()},
 		"single": single{udp.Host()},
 		"memory": udp.NewNetwork().Host(netip.MustParseAddr("127.0.0.1")),
 	}
+}
+
+// bursts opens sockets that move datagrams in bursts where the system can do that.
+type bursts struct{ udp.Stack }
+
+func (s bursts) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
+	o.Bursts = true
+	return s.Stack.Listen(addr, o)
 }
 
 // single opens sockets that move one datagram a system call.

@@ -228,6 +228,8 @@ func (c *networkConn) writeOne(d *Datagram) error {
 	return c.host.net.send(netip.AddrPortFrom(src, c.local.Port()), d.Peer, d.Payload())
 }
 
+func (c *networkConn) Bursts() (in, out uint64, able bool) { return 0, 0, false }
+
 func (c *networkConn) Pending() bool {
 	c.host.net.mu.Lock()
 	defer c.host.net.mu.Unlock()

@@ -17,6 +17,14 @@ type socket struct {
 	ahead ahead
 	local netip.AddrPort
 	drops dropCounter
+
+	bursts burstCounter
+}
+
+// burstCounter counts what came and went in bursts.
+type burstCounter struct {
+	in, out atomic.Uint64
+	able    atomic.Bool // to send them
 }
 
 // source reads the datagrams of one socket, as [Conn] says.
@@ -43,6 +51,8 @@ func (s *socket) configure(o Options) error {
 			return fmt.Errorf("set the write buffer to %d bytes: %w", o.WriteBuffer, err)
 		}
 	}
+	batches := !o.NoBatch && canBatch(raw)
+	o.Bursts = o.Bursts && batches
 	var told asked
 	err = onDescriptor(raw, func(fd uintptr) (err error) {
 		told, err = askControl(fd, s.local.Addr(), o)
@@ -51,12 +61,13 @@ func (s *socket) configure(o Options) error {
 	if err != nil {
 		return err
 	}
+	s.bursts.able.Store(told.segments)
 	alone, err := newWriter(s.conn, s.local.Addr().Is4(), told.addr)
 	if err != nil {
 		return err
 	}
 	s.in, s.out = &reader{conn: s.conn, asked: told, drops: &s.drops}, alone
-	if !o.NoBatch && canBatch(raw) {
+	if batches {
 		s.in, s.out = newBatches(s, raw, alone, told)
 	}
 	return nil
@@ -95,6 +106,10 @@ func (s *socket) ReadReady(ds []Datagram) (int, error) {
 func (s *socket) Write(ds []Datagram) (int, error) { return s.out.write(ds) }
 
 func (s *socket) Dropped() uint64 { return s.drops.total.Load() }
+
+func (s *socket) Bursts() (in, out uint64, able bool) {
+	return s.bursts.in.Load(), s.bursts.out.Load(), s.bursts.able.Load()
+}
 
 func (s *socket) ReadAhead(ds []Datagram) int { return s.ahead.read(s.conn, ds) }
 

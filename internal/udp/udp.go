@@ -39,6 +39,12 @@ type Options struct {
 	// Received asks for [Datagram.Received], and CountDrops for [Conn.Dropped].
 	Received, CountDrops bool
 
+	// Bursts lets datagrams of one flow come and go many in one buffer of the system's, where it can
+	// do that (Linux: UDP_GRO, UDP_SEGMENT). What is written leaves so if it stands together, goes the
+	// same way, and has one size, but for the last, which may be shorter. Nothing waits for company.
+	// Where the system refuses, datagrams leave one by one from then on.
+	Bursts bool
+
 	// NoBatch moves one datagram a system call, also where many could share one.
 	NoBatch bool
 
@@ -68,8 +74,9 @@ type Conn interface {
 
 	// ReadAhead reads into ds what is there and returns how many datagrams that
 	// is, without waiting, and while another goroutine waits in Read: that one
-	// may have been woken by a datagram and have no processor yet. Peer and
-	// Local are not set. It is 0 if nothing is there, where the system cannot do
+	// may have been woken by a datagram and have no processor yet. Call it again
+	// until it returns 0, for it may have taken in a burst of more. Peer and
+	// Local need not be set. It is 0 if nothing is there, where the system cannot do
 	// that (Windows), and after Close.
 	ReadAhead(ds []Datagram) int
 
@@ -97,6 +104,10 @@ type Conn interface {
 	// last one are not in it yet. It is 0 where the system cannot tell and without
 	// [Options.CountDrops].
 	Dropped() uint64
+
+	// Bursts returns how many datagrams have come and gone in bursts, see [Options.Bursts], and
+	// whether the system still takes some that go: false from the start where it cannot.
+	Bursts() (in, out uint64, able bool)
 
 	// ReadBuffer returns the size in bytes of the kernel's receive buffer, as
 	// [Options.ReadBuffer] would ask for it, or 0 where the system does not tell.
