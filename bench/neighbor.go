@@ -4,13 +4,18 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weirhq/weir/apikey"
+	generator "github.com/weirhq/weir/internal/load"
 )
 
 // gateNeighbor is the most that an attack may multiply another tenant's p99 by.
@@ -71,7 +76,6 @@ func parseNeighbor(args []string) (neighborPlan, error) {
 type neighborRun struct {
 	plan    neighborPlan
 	target  *target
-	load    *load
 	tenants [3]tenant // the neighbor, the attacker, and one with a max_rate
 }
 
@@ -110,12 +114,8 @@ func neighbor(ctx context.Context, args []string) error {
 		return err
 	}
 	defer run.target.end()
-	if run.load, err = newLoad(run.target.addr, run.tenants[0].key, plan.Flows); err != nil {
-		return err
-	}
-	defer run.load.close()
 	report := neighborReport{Machine: machine(), Plan: plan, Gate: gateNeighbor}
-	if _, err := run.load.run(ctx, plan.Rate, plan.Slice); err != nil { // warm
+	if _, err := run.ask(ctx); err != nil { // warm
 		return err
 	}
 	for i := range kinds {
@@ -142,7 +142,7 @@ func (r *neighborRun) under(ctx context.Context, kind string, limited bool) (nei
 		return row, err
 	}
 	row.Rate = row.Most * r.plan.Share
-	all := [2]*hdrhistogram.Histogram{newHistogram(), newHistogram()} // alone, attacked
+	all := [2]*hdrhistogram.Histogram{} // alone, attacked
 	for range r.plan.Groups {
 		var p99 [4]float64
 		for i, attacked := range [4]bool{false, true, true, false} {
@@ -150,17 +150,20 @@ func (r *neighborRun) under(ctx context.Context, kind string, limited bool) (nei
 			if err != nil {
 				return row, err
 			}
-			p99[i] = float64(slice.at(99))
+			p99[i] = slice.Latency.P99
 			which := 0
-			late := micros(slice.late.ValueAtPercentile(99))
 			if attacked {
 				which = 1
-				row.Lost += slice.asked - slice.answered
-				row.LateAttacked = max(row.LateAttacked, late)
+				row.Lost += int(slice.Lost + slice.Skipped)
+				row.LateAttacked = max(row.LateAttacked, slice.Lag.P99)
 			} else {
-				row.Late = max(row.Late, late)
+				row.Late = max(row.Late, slice.Lag.P99)
 			}
-			all[which].Merge(slice.seen)
+			if all[which] == nil {
+				all[which] = slice.Latencies
+				continue
+			}
+			all[which].Merge(slice.Latencies)
 		}
 		row.Pairs = append(row.Pairs, p99[1]/p99[0], p99[2]/p99[3])
 	}
@@ -170,24 +173,24 @@ func (r *neighborRun) under(ctx context.Context, kind string, limited bool) (nei
 }
 
 // slice measures once, alone or attacked. The attack begins before and ends after.
-func (r *neighborRun) slice(ctx context.Context, row *neighborRow, kind string, limited, attacked bool) (result, error) {
+func (r *neighborRun) slice(ctx context.Context, row *neighborRow, kind string, limited, attacked bool) (*generator.Result, error) {
 	const settle = 300 * time.Millisecond
 	if !attacked {
 		time.Sleep(settle)
-		return r.load.run(ctx, r.plan.Rate, r.plan.Slice)
+		return r.ask(ctx)
 	}
 	stop, err := r.attack(kind, limited, row.Rate)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	defer stop()
 	time.Sleep(settle)
 	before, err := r.target.figures(ctx)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	start := time.Now()
-	slice, err := r.load.run(ctx, r.plan.Rate, r.plan.Slice)
+	slice, err := r.ask(ctx)
 	took := time.Since(start).Seconds()
 	after, ferr := r.target.figures(ctx)
 	if err == nil {
@@ -197,6 +200,27 @@ func (r *neighborRun) slice(ctx context.Context, row *neighborRow, kind string, 
 	row.Took, row.Cores = got.datagrams/took-r.plan.Rate, got.cpu/took
 	row.Dropped += got.lost
 	return slice, err
+}
+
+// ask puts the neighbor's load on the server once. A latency is from when a request was sent to when the
+// system took in its answer: how late the sender was, in which the server has no part, is told apart.
+func (r *neighborRun) ask(ctx context.Context) (*generator.Result, error) {
+	const buckets = 100
+	got, err := generator.Run(ctx, generator.Config{
+		Keys: []apikey.Key{r.tenants[0].key}, Targets: []netip.AddrPort{r.target.addr},
+		Flows: r.plan.Flows, Rate: r.plan.Rate, For: r.plan.Slice, Work: generator.Work{Buckets: buckets}, FromSend: true,
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case got.Interrupted:
+		return nil, ctx.Err()
+	case got.Wrong > 0 || got.Denied > 0:
+		return nil, fmt.Errorf("%d answers were wrong, %d denied", got.Wrong, got.Denied)
+	case got.Latency.N == 0:
+		return nil, errors.New("nothing was asked in a slice; make it longer")
+	}
+	return got, nil
 }
 
 // most measures how many datagrams of an attack the server takes in a second, when it is sent as many
