@@ -3,7 +3,6 @@ package load
 import (
 	"crypto/rand"
 	"net/netip"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,20 +158,4 @@ type slowConn struct {
 func (c *slowConn) Write(ds []udp.Datagram) (int, error) {
 	time.Sleep(c.takes())
 	return c.Conn.Write(ds)
-}
-
-// counter counts, of several goroutines.
-type counter[K comparable] struct {
-	mu sync.Mutex
-	of map[K]int
-}
-
-func (c *counter[K]) add(k K, n int) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[K]int{}
-	}
-	c.of[k] += n
-	return c.of[k]
 }
