@@ -73,11 +73,13 @@ func (j *judge) take(f *flow, d *udp.Datagram, now instant) (slot uint32, v verd
 	}
 	f.slots.free(slot)
 	if s.counts {
-		if lay := waited(d, now, took); f.cfg.FromSend {
-			t.count(granted, max(0, now.wallNs-lay-s.sent), lay)
-		} else {
-			t.count(granted, took, lay)
+		lay, latency := waited(d, now, took), took
+		if f.cfg.FromSend {
+			latency = now.wallNs - lay - s.sent
 		}
+		t.count(granted, latency)
+		t.waited += lay
+		t.together += took
 	}
 	return slot, inTime
 }

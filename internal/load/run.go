@@ -120,6 +120,9 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 	planned := r.begin + int64(r.cfg.For)
 	r.end.Store(planned)
 	r.asking.Store(true)
+	if ctx.Err() != nil {
+		r.stop()
+	}
 	for _, f := range r.flows {
 		conn := f.conn
 		r.readers.Go(func() { f.read(conn) })

@@ -150,7 +150,7 @@ func TestSenderHeldUp(t *testing.T) {
 			begin, held := time.Now(), false
 			cfg := w.config(s)
 			cfg.InFlight, cfg.Rate, cfg.FromSend = 0, 1000, fromSend
-			cfg.Stack = slowStack{w.host, func() time.Duration {
+			cfg.Stack = slowStack{Stack: w.host, takes: func() time.Duration {
 				if held || time.Since(begin) < 500*time.Millisecond {
 					return 0
 				}
@@ -169,12 +169,49 @@ func TestSenderHeldUp(t *testing.T) {
 	})
 }
 
+// What was due before the end and is sent after it has answers, too.
+func TestSenderHeldUpOverTheEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		cfg := w.config(w.serve("10.0.0.1"))
+		cfg.InFlight, cfg.Rate = 0, 1000
+		begin := time.Now()
+		cfg.Stack = slowStack{Stack: w.host, takes: func() time.Duration {
+			if at := time.Since(begin); at > 900*time.Millisecond && at < time.Second {
+				return 300 * time.Millisecond
+			}
+			return 0
+		}}
+		if r := w.run(cfg); r.Sent < 900 || r.Lost+r.Unsent != 0 || r.Lag.Max < 200_000 {
+			t.Errorf("%+v, late %+v", r, r.Lag)
+		}
+	})
+}
+
+// How long answers lay in the client's sockets is known, and no part of what FromSend counts.
+func TestReaderHeldUp(t *testing.T) {
+	for _, fromSend := range []bool{false, true} {
+		inWorld(t, func(t *testing.T, w *world) {
+			cfg := w.config(w.serve("10.0.0.1"))
+			cfg.FromSend, cfg.Flows, cfg.InFlight = fromSend, 1, 1
+			cfg.Stack = slowStack{Stack: w.host, reads: 3 * time.Millisecond}
+			r := w.run(cfg)
+			want := 5000.0
+			if fromSend {
+				want = 2000
+			}
+			if r.Latency.P50 < want || r.Latency.P50 > want*1.001 || r.ClientShare < 0.59 || r.ClientShare > 0.61 || r.Limit != limitClient {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
 // A rate beyond what can be sent is told, and the run ends when it should.
 func TestRateBeyondTheClient(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		cfg := w.config(w.serve("10.0.0.1"))
 		cfg.InFlight, cfg.Rate, cfg.Timeout = 0, 100_000, 100*time.Millisecond
-		cfg.Stack = slowStack{w.host, func() time.Duration { return 2 * time.Millisecond }}
+		cfg.Stack = slowStack{Stack: w.host, takes: func() time.Duration { return 2 * time.Millisecond }}
 		begin := time.Now()
 		r := w.run(cfg)
 		if r.Skipped < 10_000 || r.Limit != limitClient || r.Lag.P99 < 90_000 {
@@ -202,7 +239,7 @@ func TestLossLateRepeats(t *testing.T) {
 				case 2:
 					e.Copies = 2
 				case 3:
-					e.Delay = 150 * time.Millisecond
+					e.Delay = 103 * time.Millisecond // before it is looked for again
 				case 4:
 					e.Delay = 98 * time.Millisecond // just in time
 				}
@@ -352,7 +389,8 @@ func TestModes(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	for _, rate := range []float64{0, 1000} {
 		inWorld(t, func(t *testing.T, w *world) {
-			cfg := w.config(w.serve("10.0.0.1"))
+			s := w.serve("10.0.0.1")
+			cfg := w.config(s)
 			cfg.For, cfg.WarmUp, cfg.Rate = time.Hour, time.Second, rate
 			if rate > 0 {
 				cfg.InFlight = 0
@@ -371,6 +409,9 @@ func TestInterrupted(t *testing.T) {
 				}
 				if want := counted * r.PerSecond; float64(r.Granted) < want || r.Granted != r.Sent || counted > 0 && r.Sent < 900 {
 					t.Errorf("after %v: %+v", after, r)
+				}
+				if n := len(s.Log().Requests); after == 0 && n > 0 {
+					t.Errorf("%d requests, when it was over before", n)
 				}
 				if early := strings.Contains(r.Verdict, "interrupted before"); early != (counted == 0) {
 					t.Errorf("after %v: %q", after, r.Verdict)

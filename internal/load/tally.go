@@ -28,15 +28,13 @@ type tally struct {
 	waited, together int64 // ns that answers lay in our sockets, and all that they took
 }
 
-func (t *tally) count(granted bool, took, waited int64) {
+func (t *tally) count(granted bool, latency int64) {
 	if granted {
 		t.granted++
 	} else {
 		t.denied++
 	}
-	t.latency.record(took)
-	t.waited += waited
-	t.together += took
+	t.latency.record(latency)
 }
 
 // add adds another's counts.

@@ -139,23 +139,34 @@ func (a *answerer) grant(h *wire.Header, req *wire.Request) []byte {
 	return b
 }
 
-// slowStack opens sockets on which sending takes some time.
+// slowStack opens sockets on which sending takes some time, and what was read comes up late.
 type slowStack struct {
 	udp.Stack
 	takes func() time.Duration
+	reads time.Duration
 }
 
 func (s slowStack) Listen(addr netip.AddrPort, o udp.Options) (udp.Conn, error) {
 	c, err := s.Stack.Listen(addr, o)
-	return &slowConn{c, s.takes}, err
+	return &slowConn{c, s}, err
 }
 
 type slowConn struct {
 	udp.Conn
-	takes func() time.Duration
+	stack slowStack
 }
 
 func (c *slowConn) Write(ds []udp.Datagram) (int, error) {
-	time.Sleep(c.takes())
+	if c.stack.takes != nil {
+		time.Sleep(c.stack.takes())
+	}
 	return c.Conn.Write(ds)
+}
+
+func (c *slowConn) Read(ds []udp.Datagram) (int, error) {
+	n, err := c.Conn.Read(ds)
+	if n > 0 {
+		time.Sleep(c.stack.reads)
+	}
+	return n, err
 }
