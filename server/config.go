@@ -53,6 +53,10 @@ type Config struct {
 	// the workers of an address has more to do than the others, some clients are asked for
 	// another, by which they come to a worker anew (docs/server.md, "Steering").
 	NoSteering bool
+	// NoBursts moves datagrams one by one. Otherwise those of one flow that come close together
+	// come, and their answers leave, many in one buffer of the system's, where that can do it
+	// (docs/server.md, "Bursts").
+	NoBursts bool
 
 	// ReceiveBuffer is how much may wait in the sockets of each Listen address. The system
 	// may allow less, which is logged.

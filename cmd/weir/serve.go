@@ -16,6 +16,7 @@ type serveCmd struct {
 	Listen     []string             `default:"127.0.0.1:29292" placeholder:"ADDR" help:"UDP address to answer on (${default}); may be repeated. All of them are one server."`
 	Workers    int                  `placeholder:"N" help:"Sockets that share each address, each with a worker of its own (one for each processor)."`
 	Steering   string               `enum:"on,off" default:"on" placeholder:"MODE" help:"While one worker of an address has more to do than the others, ask some clients to come by another port: on (the default) or off."`
+	Bursts     string               `enum:"on,off" default:"on" placeholder:"MODE" help:"Let datagrams of one flow come and go many in one buffer of the system's, where it can do that: on (the default) or off."`
 	Receive    server.ReceiveBuffer `name:"receive-buffer" default:"50ms@100000" placeholder:"TIME@RATE" help:"How much may wait in the sockets of an address: what comes in TIME, at RATE datagrams a second (${default})."`
 	Tenants    string               `required:"" type:"path" placeholder:"FILE" help:"YAML file that names the tenants and their keys; followed while it changes. The world must not be able to read it."`
 	LegacyKeys bool                 `help:"Accept keys of the legacy format for tenants that do not say."`
@@ -137,7 +138,7 @@ func (c *serveCmd) config(std *stdio) (server.Config, error) {
 		return server.Config{}, errors.New("--skew, --dedup-ttl-cap and --ttl must be more than 0; leave one out for its default")
 	}
 	cfg := server.Config{
-		Listen: c.Listen, Workers: c.Workers, NoSteering: c.Steering == "off", ReceiveBuffer: c.Receive, TenantsFile: c.Tenants, LegacyKeys: c.LegacyKeys, Estimator: estimator,
+		Listen: c.Listen, Workers: c.Workers, NoSteering: c.Steering == "off", NoBursts: c.Bursts == "off", ReceiveBuffer: c.Receive, TenantsFile: c.Tenants, LegacyKeys: c.LegacyKeys, Estimator: estimator,
 		Skew: c.Skew, DedupTTLCap: c.DedupTTL,
 		Identities: c.Identities, AnswerBytes: c.AnswerSize, MaxLabels: c.MaxLabels,
 		MemoryLimit: int64(c.Memory), MemoryStrict: c.Strict,

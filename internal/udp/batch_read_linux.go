@@ -31,7 +31,7 @@ type batchReader struct {
 	err   error
 
 	most  int            // headers at once
-	space []byte         // for bursts; nil if there are none
+	space []byte         // for bursts, from the first read on
 	came  *atomic.Uint64 // datagrams in bursts
 	left  held           // of what was read, not handed out yet
 }
@@ -40,9 +40,6 @@ func newBatchReader(s *socket, raw syscall.RawConn, told asked, most int) *batch
 	r := &batchReader{raw: raw, v4: s.local.Addr().Is4(), asked: told, drops: &s.drops, batch: newBatch(), most: most, came: &s.bursts.in}
 	r.try = r.attempt
 	r.once = func(fd uintptr) { r.attempt(fd) }
-	if told.bursts {
-		r.space = make([]byte, most*burstStride)
-	}
 	return r
 }
 
@@ -52,7 +49,7 @@ func (r *batchReader) ready(ds []Datagram) (int, error) { return r.take(ds, true
 func (r *batchReader) take(ds []Datagram, now bool) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.space != nil {
+	if r.asked.bursts {
 		return r.takeBursts(ds, now)
 	}
 	space := min(len(ds), r.most)

@@ -15,7 +15,7 @@ func burstSocket(t testing.TB) *socket {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if r, ok := s.in.(*batchReader); !ok || r.space == nil || !s.bursts.able.Load() {
+	if r, ok := s.in.(*batchReader); !ok || !r.asked.bursts || !s.bursts.able.Load() {
 		t.Skip("the system knows no bursts")
 	}
 	return s

@@ -29,6 +29,9 @@ func (r *batchReader) takeBursts(ds []Datagram, now bool) (int, error) {
 
 // fillBursts makes headers for n datagrams at most.
 func (r *batchReader) fillBursts(n int) {
+	if r.space == nil {
+		r.space = make([]byte, r.most*burstStride)
+	}
 	for i := range min(n, r.most) {
 		r.batch.buffer(i, r.space[i*burstStride:], 1<<16)
 		r.prepare(i)
