@@ -66,6 +66,8 @@ func (w *World) arrive(c *client, caller int) {
 	case ArriveClosed: // when this one has ended
 	}
 	for range size {
-		w.submit(c, caller)
+		if w.submit(c, caller); w.err != nil {
+			return
+		}
 	}
 }

@@ -85,3 +85,18 @@ func TestDelayedDeliveryAtTheEnd(t *testing.T) {
 		t.Errorf("%d executions", n)
 	}
 }
+
+// TestDelayedDeliveryOfAnInstant decides in the instant of the send, so that the delivery is due in that in
+// which the run ceases to wait for it.
+func TestDelayedDeliveryOfAnInstant(t *testing.T) {
+	s := small(func(s *Scenario) {
+		s.Policy = policy.Default()
+		s.Policy.DeliveryDelay = 1
+		s.Links = []Link{{From: "web", To: "B", Loss: million}}
+		s.Length = ms(10)
+	})
+	got := play(t, s, 1)
+	if n := got.count(RecordSend, func(r *Record) bool { return r.Send == core.SendCompletion && r.Request == 1 && r.At == ms(20) }); n != 1 {
+		t.Errorf("%d deliveries of request 1 after its delay", n)
+	}
+}

@@ -178,7 +178,7 @@ func (m *Measurer) take(r *Record) error {
 		m.cred = cred
 		return err
 	case RecordSubmit:
-		m.submitted(r)
+		return m.submitted(r)
 	case RecordSend:
 		return m.sent(r)
 	case RecordLost:
@@ -218,7 +218,10 @@ func oldestOf(servers []core.Server) ident.ServerID {
 	return servers[0].ID
 }
 
-func (m *Measurer) submitted(r *Record) {
+func (m *Measurer) submitted(r *Record) error {
+	if len(m.requests.all)-m.requests.head >= maxFollowed {
+		return fmt.Errorf("more than %d requests were submitted within %v; ask less often", maxFollowed, m.horizon+m.keep)
+	}
 	q := m.requests.add(r.Request)
 	q.client, q.choice, q.submit = r.Client, r.Choice, r.At
 	q.measured = m.measured(r.At)
@@ -234,6 +237,7 @@ func (m *Measurer) submitted(r *Record) {
 		m.out.Requests.Submitted++
 		m.bin(r.At).Submitted++
 	}
+	return nil
 }
 
 func (m *Measurer) sent(r *Record) error {

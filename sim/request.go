@@ -25,6 +25,7 @@ func (w *World) submit(c *client, caller int) {
 		c.pending[id] = p
 	}
 	w.settle(c)
+	w.bound()
 }
 
 // refused goes on after a request that was not accepted.

@@ -50,6 +50,7 @@ func (s *Scenario) Validate() error {
 	c.checkServers()
 	c.checkServices()
 	c.checkClients()
+	c.checkAmount()
 	c.checkLinks()
 	c.checkDNS()
 	c.checkFaults()

@@ -9,12 +9,18 @@ import (
 
 func (c *checker) checkBuckets() {
 	taken := map[string]bool{}
+	buckets := 0
 	for i := range c.s.Buckets {
 		b, at := &c.s.Buckets[i], fmt.Sprintf("Buckets[%d].", i)
 		c.name(at+"Name", b.Name, taken)
 		c.milliseconds(at+"Window", b.Window, 0)
 		c.that(b.Window.Milliseconds() <= int64(c.s.quotas().RateWindow), at+"Window", "%v is over the quota of %d ms", b.Window, c.s.quotas().RateWindow)
-		c.number(at+"Count", b.Count, 0, maxCount)
+		c.number(at+"Count", b.Count, 0, maxBuckets)
+		if c.wrong != nil {
+			return
+		}
+		buckets += b.count()
+		c.that(buckets <= maxBuckets, at+"Count", "with those before there are more than %d buckets in all", maxBuckets)
 		c.number(at+"Zipf", int(min(b.Zipf, 1<<30)), 0, 1000)
 	}
 }

@@ -125,6 +125,7 @@ func (w *World) Step() bool {
 	w.now = e.at
 	w.counts.Events++
 	w.happen(&e)
+	w.bound()
 	if w.err != nil {
 		w.done = true
 		return false
@@ -194,7 +195,7 @@ func (w *World) finish() {
 	}
 }
 
-// fail ends the run for a reason that [Scenario.Validate] should have seen.
+// fail ends the run: it is too much, or of a reason that [Scenario.Validate] should have seen.
 func (w *World) fail(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf("sim: at %v: "+format, append([]any{w.now}, args...)...)
