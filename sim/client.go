@@ -90,10 +90,24 @@ func (w *World) openClient(c *client) (err error) {
 		return fmt.Errorf("sim: client %s: %w", c.name, err)
 	}
 	// It has run for a while at time 0 and knows its servers; when it looks them up next is chance.
-	began := -time.Second - time.Duration(share(dns.word(2), uint64(w.s.DNS.ttl())))
+	began := -time.Second - time.Duration(share(dns.word(2), uint64(w.s.longAgo(c.skew))))
 	c.armed = began
 	w.queue.plan(event{at: began, kind: evTimer, who: int32(c.index)})
 	return nil
+}
+
+// longAgo returns how much earlier than 1 s before time 0 a client may have begun: a TTL, but not so much
+// that the youngest server has an ID that is far ahead of the client's clock, which would leave it out until
+// the next lookup.
+func (s *Scenario) longAgo(skew time.Duration) time.Duration {
+	const ahead = 59 * time.Second // below what a core takes for a slip of a clock
+	ago := s.DNS.ttl()
+	for i := range s.Servers {
+		if room := s.Servers[i].Age + ahead + min(0, skew); room > 0 { // else it is ahead at time 0, too
+			ago = min(ago, room)
+		}
+	}
+	return ago
 }
 
 // coreConfig returns how the core of a client of a group is made.

@@ -169,3 +169,38 @@ func TestSlowDNS(t *testing.T) {
 		t.Errorf("%d refreshes failed, %d did not", st.RefreshFailures, st.MembershipChanges)
 	}
 }
+
+// TestYoungServersAreKnown: clients know all servers when the first request comes, also where the records last
+// for longer than a server has lived.
+func TestYoungServersAreKnown(t *testing.T) {
+	s := small(func(s *Scenario) {
+		s.Servers[1].Age = time.Second
+		s.DNS.TTL = time.Hour
+		s.Clients[0].Count = 20
+	})
+	got := play(t, s, 1)
+	if n := got.count(RecordSubmit, func(r *Record) bool { return len(r.Servers) != 2 }); n > 0 {
+		t.Errorf("%d requests were made by who does not know both servers", n)
+	}
+	for _, skew := range []time.Duration{-30 * time.Second, -time.Hour, time.Hour} {
+		if ago := s.longAgo(skew); ago <= 0 || ago > time.Hour {
+			t.Errorf("with clocks that are %v off clients begin %v before", skew, ago)
+		}
+	}
+}
+
+// TestStrangerIsTheOldest: no server that a scenario may have is as old.
+func TestStrangerIsTheOldest(t *testing.T) {
+	s := small(func(s *Scenario) { s.Servers[0].Age = maxAge })
+	w, err := New(s, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, _ := stranger(); l.id >= w.servers[0].id {
+		t.Errorf("the stranger's ID is %v, and that of A %v", l.id, w.servers[0].id)
+	}
+	s.Servers[0].Age += time.Second
+	if err := s.Validate(); err == nil {
+		t.Error("a server may be older")
+	}
+}

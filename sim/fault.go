@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -28,10 +29,16 @@ type fault struct {
 
 func (w *World) planFaults() {
 	w.faults.all = make([]fault, len(w.s.Faults))
+	named := make(map[string]int)
 	for i := range w.faults.all {
 		spec := &w.s.Faults[i]
 		f := &w.faults.all[i]
-		*f = fault{spec: spec, index: i, draws: newStream(w.seed, "fault "+spec.Kind.String()+" at "+spec.At.String()+spec.Server+spec.Service+spec.From+spec.To)}
+		name := "fault " + spec.Kind.String() + " at " + spec.At.String() + spec.Server + spec.Service + spec.From + spec.To
+		named[name]++
+		if n := named[name]; n > 1 { // its chance is its own, too
+			name += " again " + strconv.Itoa(n)
+		}
+		*f = fault{spec: spec, index: i, draws: newStream(w.seed, name)}
 		switch spec.Kind {
 		case FaultPartition, FaultLoss, FaultDelay:
 			f.where = w.s.between(spec.From, spec.To, spec.Both)

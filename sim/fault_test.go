@@ -295,3 +295,32 @@ func TestClock(t *testing.T) {
 		t.Errorf("%d requests time out, not those of 200 ms", out[core.TimedOut])
 	}
 }
+
+// TestFaultsAlike: of faults that are written alike each has its own chance.
+func TestFaultsAlike(t *testing.T) {
+	loss := Fault{Kind: FaultLoss, From: "web", To: "B", Chance: million / 2}
+	late := Fault{Kind: FaultDelay, From: "web", To: "A", Dist: Uniform(0, ms(10))}
+	s := small(func(s *Scenario) {
+		dense(s, 2000)
+		s.Faults = []Fault{loss, late, loss, late}
+	})
+	got := play(t, s, 1)
+	lost := got.count(RecordLost, func(r *Record) bool { return r.Server == 1 && !r.Answer && r.Send == core.SendFirst })
+	if lost < 1400 || lost > 1600 { // three quarters, give or take five deviations
+		t.Errorf("%d of 2000 are lost to two chances of a half", lost)
+	}
+	made, middle := map[uint64]time.Duration{}, 0
+	for _, r := range got {
+		switch {
+		case r.Kind == RecordSubmit:
+			made[r.Request] = r.At
+		case r.Kind == RecordArrive && r.Server == 0 && r.Send == core.SendFirst:
+			if took := r.At - made[r.Request]; took >= ms(6) && took < ms(16) { // 1 ms of the link's
+				middle++
+			}
+		}
+	}
+	if middle < 1400 || middle > 1600 {
+		t.Errorf("the sum of two uniform delays is in its middle half for %d of 2000", middle)
+	}
+}

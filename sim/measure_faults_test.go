@@ -196,3 +196,26 @@ func TestMeasureServices(t *testing.T) {
 		"goodput_percent": good, "idle_seconds": 1, "work_completed": 5, "work_refused": 1, "work_rejected": 3, "work_latency_p99_ms": 1500,
 	})
 }
+
+// TestMeasureFaultAfterFault has a fault begin in the instant in which another ends: what follows is the second
+// one's.
+func TestMeasureFaultAfterFault(t *testing.T) {
+	p := newScript(t, scriptScenario(), MeasureOptions{})
+	p.fault(1000, 0, true)
+	p.fault(2000, 0, false)
+	p.fault(2000, 1, true)
+	p.ask(2500, 1)
+	p.serve(2501, 1, 0, limiter.Granted)
+	p.serve(2501, 1, 1, limiter.Rejected)
+	p.fault(3000, 1, false)
+	p.ask(3100, 2)
+	p.serve(3101, 2, 0, limiter.Granted)
+	p.serve(3101, 2, 1, limiter.Rejected)
+	m := p.finish()
+	if e := m.Faults[0]; e.Convergence != 0 || e.Watched != 0 || e.Disagreed != 0 {
+		t.Errorf("the first: %+v", e)
+	}
+	if e := m.Faults[1]; e.Convergence != 100*at || e.Disagreed != 1 {
+		t.Errorf("the second: %+v", e)
+	}
+}

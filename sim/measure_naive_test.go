@@ -216,7 +216,7 @@ func (p *plan) effects() []FaultEffect {
 				e.Submitted, e.Lost = all, all-well
 			}
 		}
-		until := next(calm)
+		until := next(max(calm-1, f.begin)) // one that begins when this ends is the next
 		if until < 0 || until > p.length {
 			until = p.length
 		}

@@ -75,10 +75,16 @@ func (s faultSpans) next(after time.Duration) time.Duration {
 	return forGood
 }
 
+// watchedUntil returns when the first fault begins at or after the end of a span, those aside that began
+// with it.
+func (s faultSpans) watchedUntil(span *faultSpan) time.Duration {
+	return s.next(max(span.calm-1, span.begin))
+}
+
 // disagreed notes that servers disagreed about a request.
 func (s faultSpans) disagreed(submit time.Duration) {
 	for i := range s {
-		if span := &s[i]; span.calm <= submit && submit < s.next(span.calm) {
+		if span := &s[i]; span.calm <= submit && submit < s.watchedUntil(span) {
 			span.disagreed++
 			span.last = max(span.last, submit)
 		}
@@ -96,7 +102,7 @@ func (s faultSpans) effects(t *Timeline, length time.Duration) []FaultEffect {
 		e := FaultEffect{Fault: span.fault, Begin: span.begin, End: min(span.end, length), Disagreed: span.disagreed}
 		e.dip(t, s.next(span.begin))
 		if span.calm < length {
-			e.Watched = min(s.next(span.calm), length) - span.calm
+			e.Watched = min(s.watchedUntil(span), length) - span.calm
 		}
 		if span.disagreed > 0 {
 			e.Convergence = span.last - span.calm

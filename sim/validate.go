@@ -32,7 +32,7 @@ const (
 	maxClients = 1 << 16
 	maxCount   = 1 << 20
 	maxSkew    = 30 * 24 * time.Hour
-	maxAge     = 365 * 24 * time.Hour
+	maxAge     = 364 * 24 * time.Hour // what is a year old is the stranger of a FaultStranger
 )
 
 // checker looks at a scenario and keeps the first thing that is wrong.

@@ -46,15 +46,18 @@ func TestBest(t *testing.T) {
 		policies [][]float64
 		want     []bool
 	}{
-		{"latency_p50_ms", [][]float64{{3}, {2}, {2}}, []bool{false, true, true}},
-		{"availability_percent", [][]float64{{90}, {99}}, []bool{false, true}},
-		{"fallback_percent", [][]float64{{90}, {99}}, []bool{false, false}},
-		{"latency_p50_ms", [][]float64{{2}, {2}}, []bool{false, false}},
+		{"latency_p50_ms", [][]float64{{3, 3}, {2, 2}, {2, 2}}, []bool{false, true, true}},
+		{"availability_percent", [][]float64{{90, 91}, {99, 99}}, []bool{false, true}},
+		{"fallback_percent", [][]float64{{90, 91}, {99, 99}}, []bool{false, false}},
+		{"latency_p50_ms", [][]float64{{2, 2}, {2, 2}}, []bool{false, false}},
+		// One seed tells nothing, nor does one that both have.
+		{"latency_p50_ms", [][]float64{{3}, {2}}, []bool{false, false}},
+		{"latency_p50_ms", [][]float64{{3, none, 3}, {none, 2, 2}, {9, 8, 9}}, []bool{true, true, false}},
 		// Seeds differ by far more than policies, and one policy is the better under each.
 		{"latency_p50_ms", [][]float64{{1, 100, 50}, {1.5, 100.6, 50.4}}, []bool{true, false}},
 		// The better on average, but not under each seed.
 		{"latency_p50_ms", [][]float64{{1, 4, 2}, {2, 3, 3}, {9, 9, 9}}, []bool{true, true, false}},
-		{"latency_p50_ms", [][]float64{{none}, {2}, {3}}, []bool{false, true, false}},
+		{"latency_p50_ms", [][]float64{{none, none}, {2, 2}, {3, 3}}, []bool{false, true, false}},
 		{"latency_p50_ms", [][]float64{{none}, {2}}, []bool{false, true}},
 	} {
 		rows := made(c.scalar, c.policies...).Rows(true)
