@@ -72,7 +72,7 @@ func TestTuneIsRefused(t *testing.T) {
 		"tune --rtt 1ms --loss 1":                    `--loss: "1" is no percentage`,
 		"tune --rtt 1ms --objective speed":           `--objective: "speed" is no objective; there are balanced,`,
 		"tune --rtt 1ms --servers 1":                 "1 servers: give 2 to 9",
-		"tune --rtt 1ms --max-horizon 3s":            "a horizon of 3s: give 10ms to 2s",
+		"tune --rtt 1ms --max-horizon 3s":            "a horizon of 3s: give 60ms, which the default has",
 		"tune --rtt 400ms":                           "no decision can come within a horizon of 300ms",
 		"tune --rtt 1ms --seed 18446744073709551615": "--seed: give at most",
 		"tune --rtt 1ms --json --markdown":           "can't be used together",

@@ -1,9 +1,6 @@
 package simtune
 
 import (
-	"time"
-
-	"github.com/weirhq/weir/policy"
 	"github.com/weirhq/weir/sim"
 )
 
@@ -87,21 +84,17 @@ const (
 	noneCheap = 1000 // datagrams
 )
 
-// valuesOf reads the measures of a run. Without a single decision the latency is the horizon,
-// after which the caller knows that there is none.
-func valuesOf(m *sim.Measures, p policy.Policy) Values {
+// valuesOf reads the measures of a run. Without a single decision the latency is the longest that may be
+// tried: that a policy gives up sooner is no merit.
+func valuesOf(m *sim.Measures, longest float64) Values {
 	get := func(name string, none float64) float64 {
 		if v, ok := scalars[name](m); ok {
 			return v
 		}
 		return none
 	}
-	horizon := 0.0
-	if t, err := p.Compile(); err == nil {
-		horizon = float64(t.Horizon()) / float64(time.Millisecond)
-	}
 	return Values{
-		P50: get("latency_p50_ms", horizon), P99: get("latency_p99_ms", horizon), P999: get("latency_p99_9_ms", horizon),
+		P50: get("latency_p50_ms", longest), P99: get("latency_p99_ms", longest), P999: get("latency_p99_9_ms", longest),
 		Undecided: 100 - get("availability_percent", 100),
 		False:     get("false_grants_percent", noneRight) + get("false_denials_percent", 0),
 		Excess:    get("excess_percent", 0),

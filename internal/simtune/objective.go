@@ -77,6 +77,11 @@ const (
 	guardDatagrams = 1.5 // times, over all scenarios
 )
 
+// guardDecides is how many percent of the requests the default may leave undecided, over all scenarios, and
+// still be what decisions are measured by. Beyond, its horizon is too short for the network: who hardly decides
+// is hardly wrong, and has not waited for long.
+const guardDecides = 5
+
 // A Breach is a guard that a policy is beyond.
 type Breach struct {
 	Scenario     int // -1 for all of them together
@@ -93,12 +98,18 @@ func breaches(o, base Outcome, weights []int) []Breach {
 		}
 	}
 	points := func(base, guard float64) float64 { return base*(1+guardShare) + guard }
+	v, b := weigh(o, weights), weigh(base, weights)
+	decides := b[Undecided] <= guardDecides
 	for i := range o {
 		hold(i, Undecided, o[i][Undecided], points(base[i][Undecided], guardUndecided))
-		hold(i, Excess, o[i][Excess], points(base[i][Excess], guardExcess))
+		if decides {
+			hold(i, Excess, o[i][Excess], points(base[i][Excess], guardExcess))
+		}
+	}
+	if !decides {
+		return all
 	}
 	hold(0, False, o[0][False], points(base[0][False], guardHealth))
-	v, b := weigh(o, weights), weigh(base, weights)
 	hold(-1, False, v[False], points(b[False], guardFalse))
 	hold(-1, Excess, v[Excess], points(b[Excess], guardExcessAll))
 	hold(-1, P99, v[P99], guardP99*(b[P99]+floorLatency))

@@ -61,7 +61,7 @@ func (s *Scenarios) play(ctx context.Context, trials []Trial, o simrun.Options) 
 	outcomes := make([]Outcome, len(trials))
 	for i := range results {
 		t := i / len(s.All)
-		outcomes[t] = append(outcomes[t], valuesOf(results[i].Measures, trials[t].Policy))
+		outcomes[t] = append(outcomes[t], valuesOf(results[i].Measures, float64(jobs[i].Scenario.Quotas.DedupTTL)))
 	}
 	return outcomes, nil
 }

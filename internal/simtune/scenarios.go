@@ -16,7 +16,7 @@ type Network struct {
 	RTT        sim.Dist       // of round trips, as a client sees them
 	Loss       sim.PerMillion // of each datagram, each way
 	Servers    int            // 2 to 9; A is the oldest
-	MaxHorizon time.Duration  // of policies that are tried; 10 ms to 2 s
+	MaxHorizon time.Duration  // of policies that are tried; from the default's to 2 s
 }
 
 // Scenarios are what candidates are played over.
@@ -39,11 +39,15 @@ func NewScenarios(n Network) (*Scenarios, error) {
 		return nil, err
 	}
 	typical := n.RTT.At(1 << 63)
+	base, err := policy.Default().Compile() // with which all are compared
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case n.Servers < 2 || n.Servers > 9:
 		return nil, fmt.Errorf("%d servers: give 2 to 9", n.Servers)
-	case n.MaxHorizon < 10*time.Millisecond || n.MaxHorizon > 2*time.Second || n.MaxHorizon%(10*time.Millisecond) != 0:
-		return nil, fmt.Errorf("a horizon of %v: give 10ms to 2s in steps of 10 ms, as a key's quota has it", n.MaxHorizon)
+	case n.MaxHorizon < base.Horizon() || n.MaxHorizon > 2*time.Second || n.MaxHorizon%(10*time.Millisecond) != 0:
+		return nil, fmt.Errorf("a horizon of %v: give %v, which the default has, with which all are compared, to 2s in steps of 10 ms, as a key's quota has it", n.MaxHorizon, base.Horizon())
 	case n.Loss > 500_000:
 		return nil, fmt.Errorf("a loss of %g %%: give at most 50%%", float64(n.Loss)/1e4)
 	case typical >= n.MaxHorizon:

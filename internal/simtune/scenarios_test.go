@@ -98,8 +98,8 @@ func TestNetworkIsChecked(t *testing.T) {
 	for want, change := range map[string]func(*Network){
 		"1 servers: give 2 to 9":      func(n *Network) { n.Servers = 1 },
 		"10 servers: give 2 to 9":     func(n *Network) { n.Servers = 10 },
-		"horizon of 5ms: give 10ms":   func(n *Network) { n.MaxHorizon = 5 * time.Millisecond },
-		"in steps of 10 ms":           func(n *Network) { n.MaxHorizon = 15 * time.Millisecond },
+		"horizon of 50ms: give 60ms":  func(n *Network) { n.MaxHorizon = 50 * time.Millisecond },
+		"in steps of 10 ms":           func(n *Network) { n.MaxHorizon = 65 * time.Millisecond },
 		"loss of 60 %: give at most":  func(n *Network) { n.Loss = 600_000 },
 		"take 300ms or more, and no":  func(n *Network) { n.RTT = sim.Constant(300 * time.Millisecond) },
 		"a duration is from 0 to 24h": func(n *Network) { n.RTT = sim.Constant(-1) },
@@ -111,7 +111,7 @@ func TestNetworkIsChecked(t *testing.T) {
 	}
 	for _, change := range []func(*Network){
 		func(n *Network) { n.Servers = 2 }, func(n *Network) { n.Servers = 9 }, func(n *Network) { n.MaxHorizon = 2 * time.Second },
-		func(n *Network) { n.RTT = sim.Constant(0) },
+		func(n *Network) { n.RTT = sim.Constant(0) }, func(n *Network) { n.MaxHorizon = 60 * time.Millisecond },
 	} {
 		if _, err := NewScenarios(network(change)); err != nil {
 			t.Error(err)
@@ -194,8 +194,33 @@ func TestNoDecisionIsNoBargain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Values{P50: 60, P99: 60, P999: 60, Undecided: 100, False: noneRight, Datagrams: noneCheap}
+	want := Values{P50: 300, P99: 300, P999: 300, Undecided: 100, False: noneRight, Datagrams: noneCheap}
 	if all[0][0] != want {
 		t.Errorf("without a decision it is %v, want %v", all[0][0], want)
+	}
+}
+
+// TestFarServers holds that where the default decides nothing, or next to nothing, what is recommended decides.
+func TestFarServers(t *testing.T) {
+	for _, rtt := range []sim.Dist{
+		sim.Lognormal(150*time.Millisecond, 180*time.Millisecond),
+		sim.Lognormal(100*time.Millisecond, 150*time.Millisecond),
+	} {
+		n := network(func(n *Network) { n.RTT = rtt })
+		s, err := NewScenarios(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shorten(s)
+		plan := testPlan(t, "balanced", Quick)
+		plan.Scenarios, plan.Weights, plan.Fits = s.Names(), s.Weights, s.Fits
+		r, err := Search(t.Context(), plan, s.Play(0, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := r.Rows[r.Recommended].Values()
+		if r.Recommended == 0 || v[Undecided] > 5 {
+			t.Errorf("%v: row %d is recommended, which leaves %v %% undecided; the default %v %%", rtt, r.Recommended, v[Undecided], r.Rows[0].Values()[Undecided])
+		}
 	}
 }
