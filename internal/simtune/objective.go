@@ -80,7 +80,7 @@ const (
 // guardDecides is how many percent of the requests the default may leave undecided, over all scenarios, and
 // still be what decisions are measured by. Beyond, its horizon is too short for the network: who hardly decides
 // is hardly wrong, and has not waited for long.
-const guardDecides = 5
+const guardDecides = 1
 
 // A Breach is a guard that a policy is beyond.
 type Breach struct {

@@ -144,6 +144,14 @@ func (r *Result) verdict(strong, quote string) string {
 
 // Verdict says what the recommendation saves, or why it is the default.
 func (r *Result) Verdict() string {
+	text := r.saves()
+	if undecided := r.Rows[r.Recommended].Values()[Undecided]; undecided > guardDecides {
+		text += fmt.Sprintf(" But it leaves %s %% of the requests undecided: the horizon is too short for these round trips and losses. Allow a longer one with --max-horizon, and a key with that dedup_ttl.", simcompare.Number(undecided, 3))
+	}
+	return text
+}
+
+func (r *Result) saves() string {
 	switch {
 	case r.Recommended > 0:
 		return fmt.Sprintf("It saves %s of the default's cost by %s.", r.gain(), r.Objective.Name)

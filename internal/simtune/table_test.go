@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/policy"
+	"github.com/weirhq/weir/sim"
 )
 
 // TestTable holds what is printed of a search in a known world.
@@ -56,5 +57,20 @@ func TestBreachesAreTold(t *testing.T) {
 	}
 	if got := r.Breaches(); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("it says %q", got)
+	}
+}
+
+// TestUndecidedIsTold holds that what is recommended and decides little is recommended with a word on that.
+func TestUndecidedIsTold(t *testing.T) {
+	for undecided, want := range map[float64]bool{0.9: false, 100: true} {
+		row := Row{Name: "default"}
+		for _, m := range Measures() {
+			row.Cells = append(row.Cells, sim.Spread{Name: m.Name(), Runs: 5})
+		}
+		row.Cells[Undecided].Mean = undecided
+		r := &Result{Rows: []Row{row}}
+		if got := r.Verdict(); strings.Contains(got, "leaves 100 % of the requests undecided") != want {
+			t.Errorf("with %v %% undecided it says %q", undecided, got)
+		}
 	}
 }
