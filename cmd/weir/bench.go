@@ -34,6 +34,7 @@ type benchCmd struct {
 	Seed      uint64        `default:"1" placeholder:"N" help:"Seed of what is drawn at random (${default})."`
 
 	TenantKeyFile []string `type:"path" sep:"none" placeholder:"FILE" help:"Let the tenant of this key ask, too; may be repeated. Sockets are shared out among all."`
+	Bursts        string   `enum:"on,off" default:"on" placeholder:"MODE" help:"Let requests of one socket leave, and answers come, many in one buffer of the system's, where it can do that: on (the default) or off."`
 	NoSteer       bool     `help:"Do not change ports when a server asks for it."`
 	JSON          bool     `help:"Print one JSON object instead of the table."`
 	clientFlags
@@ -98,7 +99,7 @@ func (c *benchCmd) load(ctx context.Context, std *stdio) (load.Config, error) {
 	}
 	cfg := load.Config{
 		Keys: []apikey.Key{client.Key}, Flows: c.Flows, InFlight: c.InFlight, Rate: c.Rate,
-		For: c.For, WarmUp: c.WarmUp, Timeout: c.AnswerTimeout, Seed: c.Seed, Steer: !c.NoSteer,
+		For: c.For, WarmUp: c.WarmUp, Timeout: c.AnswerTimeout, Seed: c.Seed, NoBursts: c.Bursts == "off", Steer: !c.NoSteer,
 		Work: load.Work{
 			Layout: client.Layout, Buckets: c.Buckets, Zipf: c.Zipf, Resources: c.Resources, Guards: c.Guards, Reports: c.Reports,
 			Tokens: c.Tokens, Limit: c.Limit, Window: uint32(c.Window.Milliseconds()),

@@ -53,6 +53,9 @@ type Config struct {
 	Work    Work
 	Seed    uint64 // of what is drawn at random, identities apart
 
+	// NoBursts moves datagrams one by one. Otherwise those of a flow that has several in flight come and
+	// go many in one buffer of the system's, where it can do that and there are at most 256 flows.
+	NoBursts bool
 	// Steer has flows change their port when a server asks for it, as clients do.
 	Steer bool
 	// FromSend counts latencies from when a request was sent, not from when it was due, and to when the
@@ -158,7 +161,17 @@ func (cfg *Config) slots(i int) int {
 // little memory.
 func (cfg *Config) batch() int {
 	const least, most, all = 4, 32, 4096
+	if cfg.bursts() {
+		return max(least, min(2*most, all/cfg.Flows))
+	}
 	return max(least, min(most, all/cfg.Flows))
+}
+
+// bursts reports whether datagrams of a flow may come and go many at once: what that takes of memory is
+// little beside the rest, and the rest is not slower by it.
+func (cfg *Config) bursts() bool {
+	const most = 256
+	return !cfg.NoBursts && cfg.Flows <= most && (cfg.Rate > 0 || cfg.InFlight > cfg.Flows)
 }
 
 // tick returns how often a flow looks for requests that are lost: as often as matters, and so seldom

@@ -121,8 +121,29 @@ func TestSizes(t *testing.T) {
 	if n := cfg.slots(1); n != 64+30 {
 		t.Errorf("%d slots", n)
 	}
-	cfg = Config{Flows: 16, Timeout: 5 * time.Millisecond}
+	cfg = Config{Flows: 16, Timeout: 5 * time.Millisecond, InFlight: 16}
 	if cfg.batch() != 32 || cfg.tick() != 5*time.Millisecond {
 		t.Errorf("%d at once, looks each %v", cfg.batch(), cfg.tick())
+	}
+}
+
+// There are bursts where a flow can have several requests in flight, unless there are so many flows that
+// it would take much memory, or nobody wants them.
+func TestWhoHasBursts(t *testing.T) {
+	for _, c := range []struct {
+		cfg  Config
+		want bool
+	}{
+		{Config{Flows: 16, InFlight: 17}, true},
+		{Config{Flows: 16, InFlight: 16}, false},
+		{Config{Flows: 16, Rate: 1}, true},
+		{Config{Flows: 256, Rate: 1}, true},
+		{Config{Flows: 257, Rate: 1}, false},
+		{Config{Flows: 16, Rate: 1, NoBursts: true}, false},
+	} {
+		o := c.cfg.socketOptions()
+		if o.Bursts != c.want || o.Bursts && c.cfg.batch() <= 4 {
+			t.Errorf("%d flows, %d in flight, rate %v, NoBursts %v: %+v, %d at once", c.cfg.Flows, c.cfg.InFlight, c.cfg.Rate, c.cfg.NoBursts, o, c.cfg.batch())
+		}
 	}
 }

@@ -63,7 +63,7 @@ func newFlow(r *run, i int) (*flow, error) {
 	if f.to.Addr().Is6() && !f.to.Addr().Is4In6() {
 		local = netip.IPv6Unspecified()
 	}
-	f.conn, err = r.cfg.Stack.Listen(netip.AddrPortFrom(local, 0), socketOptions())
+	f.conn, err = r.cfg.Stack.Listen(netip.AddrPortFrom(local, 0), r.cfg.socketOptions())
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		return nil, fmt.Errorf("%w; use fewer, or let the process open more files (ulimit -n)", wrongField("Flows", "opening socket %d of %d: %v", i+1, r.cfg.Flows, err))
@@ -73,9 +73,12 @@ func newFlow(r *run, i int) (*flow, error) {
 	return f, nil
 }
 
-func socketOptions() udp.Options {
-	const buffer = 1 << 20
-	return udp.Options{Received: true, ReadBuffer: buffer, WriteBuffer: buffer}
+func (cfg *Config) socketOptions() udp.Options {
+	const (
+		buffer = 1 << 20
+		bursts = 4 // there is one peer
+	)
+	return udp.Options{Received: true, ReadBuffer: buffer, WriteBuffer: buffer, Bursts: cfg.bursts(), BurstBuffers: bursts}
 }
 
 // buffers returns n datagrams with space of a length and a capacity.

@@ -102,7 +102,7 @@ func (f *flow) again(i uint32, now instant) {
 // steer moves to the next port. The old socket is read until nothing that was asked by it is waited for.
 func (f *flow) steer(now instant) {
 	f.deaf = now.mono + deafness
-	conn, err := udp.ListenNext(f.cfg.Stack, f.conn.LocalAddr(), socketOptions())
+	conn, err := udp.ListenNext(f.cfg.Stack, f.conn.LocalAddr(), f.cfg.socketOptions())
 	if err != nil {
 		return // such as when every port is taken; as clients do, it stays
 	}

@@ -82,10 +82,14 @@ func canBatch(raw syscall.RawConn) bool {
 
 // newBatches returns the two directions of a socket. alone sends what the batch cannot.
 func newBatches(s *socket, raw syscall.RawConn, alone *writer, told asked) (source, sink) {
-	in := newBatchReader(s, raw, told, batchSize)
+	most := batchSize
+	if told.bursts && told.buffers > 0 {
+		most = min(most, told.buffers)
+	}
+	in := newBatchReader(s, raw, told, most)
 	if told.bursts {
 		const few = 8 // each of them may be a burst
-		aside := newBatchReader(s, raw, told, few)
+		aside := newBatchReader(s, raw, told, min(few, most))
 		aside.drops = new(dropCounter) // the other one counts
 		s.ahead.bursts = aside.ahead
 	}

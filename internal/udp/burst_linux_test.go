@@ -8,9 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func burstSocket(t testing.TB) *socket {
+// burstSocket opens a socket that has bursts, and as many buffers for them as are said.
+func burstSocket(t testing.TB, buffers ...int) *socket {
 	t.Helper()
-	s, err := host{}.open(netip.MustParseAddrPort("127.0.0.1:0"), Options{Bursts: true, Received: true, ReadBuffer: 1 << 20}, exclusive)
+	o := Options{Bursts: true, Received: true, ReadBuffer: 1 << 20}
+	for _, n := range buffers {
+		o.BurstBuffers = n
+	}
+	s, err := host{}.open(netip.MustParseAddrPort("127.0.0.1:0"), o, exclusive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +40,8 @@ func burstOf(n int, to netip.AddrPort) []Datagram {
 func TestBursts(t *testing.T) {
 	const n = 200 // more than one system call sends
 	for _, take := range []int{1, 3, 32, n} {
-		from, to, plain := burstSocket(t), burstSocket(t), hostSocket(t)
-		for _, c := range []*socket{to, plain} {
+		from, to, few, plain := burstSocket(t), burstSocket(t), burstSocket(t, 2), hostSocket(t)
+		for _, c := range []*socket{to, few, plain} {
 			out := burstOf(n, c.local)
 			out[n-1].N = 4 // the last of a burst may be shorter
 			if sent, err := from.Write(out); sent != n || err != nil {
@@ -53,7 +58,7 @@ func TestBursts(t *testing.T) {
 				}
 				for _, d := range in[:got] {
 					want := string(out[next].Payload())
-					if next++; string(d.Payload()) != want || d.Peer.Port() != from.local.Port() || c == to && d.Received == 0 {
+					if next++; string(d.Payload()) != want || d.Peer.Port() != from.local.Port() || c != plain && d.Received == 0 {
 						t.Fatalf("%q from %v at %d, want %q", d.Payload(), d.Peer, d.Received, want)
 					}
 				}
@@ -62,8 +67,11 @@ func TestBursts(t *testing.T) {
 				t.Fatalf("then %d more, %v", got, err)
 			}
 		}
-		if _, out, _ := from.Bursts(); out != 2*n {
-			t.Errorf("%d of %d left in bursts", out, 2*n)
+		if _, out, _ := from.Bursts(); out != 3*n {
+			t.Errorf("%d of %d left in bursts", out, 3*n)
+		}
+		if space := len(few.in.(*batchReader).space); space != 2*burstStride {
+			t.Errorf("%d bytes for 2 bursts", space)
 		}
 		if in, _, _ := to.Bursts(); in == 0 || in > n {
 			t.Errorf("%d of %d came in bursts", in, n)

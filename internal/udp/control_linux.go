@@ -28,6 +28,7 @@ type asked struct {
 
 	bursts   bool // they may come in bursts, and the size of each is told
 	segments bool // they may leave in bursts, which is told by none
+	buffers  int  // for bursts that come; 0 is as many as there can be
 }
 
 func (a asked) any() bool { return a.addr || a.stamp || a.drops || a.bursts }
@@ -57,7 +58,7 @@ func askControl(fd uintptr, local netip.Addr, o Options) (a asked, err error) {
 	if o.Bursts {
 		a.bursts = unix.SetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
 		_, err := unix.GetsockoptInt(s, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
-		a.segments = err == nil
+		a.segments, a.buffers = err == nil, o.BurstBuffers
 	}
 	return a, nil
 }

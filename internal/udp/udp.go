@@ -45,6 +45,10 @@ type Options struct {
 	// Where the system refuses, datagrams leave one by one from then on.
 	Bursts bool
 
+	// BurstBuffers is how many bursts one system call reads at most, each of which takes 64 KB of memory:
+	// 0 is as many as lone datagrams. With a few peers a few are enough.
+	BurstBuffers int
+
 	// NoBatch moves one datagram a system call, also where many could share one.
 	NoBatch bool
 
