@@ -97,6 +97,7 @@ func TestMeasureExecutions(t *testing.T) {
 	p.serve(3, 1, 1, limiter.Granted)
 	p.up(4, 1, 9000)
 	p.serve(5, 1, 1, limiter.Rejected) // another process in the same place
+	p.serve(5, 1, 2, limiter.Granted)  // like the first execution in each of the other places
 	p.decide(6, 1, 0, core.Granted)
 	p.ask(10, 2, b)
 	p.decide(70, 2, -1, core.TimedOut)

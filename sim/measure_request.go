@@ -58,6 +58,7 @@ type visit struct {
 	executions  int
 	executed    time.Duration // when it was first
 	granted     bool          // the first time
+	again       bool          // another process in its place had executed it before
 	consumed    bool          // any time
 }
 
@@ -159,13 +160,14 @@ func (m *Measurer) executed(q *followed, v *visit, at time.Duration, yes bool) {
 		case o == v || o.executions == 0:
 		case o.server == v.server:
 			again = true
+		case o.again: // of each place the first execution counts
 		default:
 			others = true
 			differ = differ || o.granted != yes
 		}
 	}
 	if v.executions == 0 {
-		v.executed, v.granted = at, yes
+		v.executed, v.granted, v.again = at, yes, again
 	}
 	v.executions++
 	v.consumed = v.consumed || yes
