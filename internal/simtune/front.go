@@ -1,6 +1,9 @@
 package simtune
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // alikeShare is which share of the greater of two values is no difference, so that chance in the last
 // digit keeps nobody on the front.
@@ -39,7 +42,8 @@ func same(a, b Values) bool {
 	return true
 }
 
-// front tells which values no other dominates.
+// front tells which values no other dominates. Since small differences are none, some may dominate each other
+// in a circle: who dominates in the end whoever dominates it is on the front, too.
 func front(all []Values) []bool {
 	on := make([]bool, len(all))
 	for i := range all {
@@ -51,5 +55,32 @@ func front(all []Values) []bool {
 			}
 		}
 	}
+	left := slices.Clone(on) // on the front, or behind somebody who is
+	for i, is := range on {
+		if is {
+			markBehind(all, i, left)
+		}
+	}
+	for i := range all {
+		if left[i] {
+			continue
+		}
+		behind := make([]bool, len(all))
+		markBehind(all, i, behind)
+		on[i] = true
+		for j := range all {
+			on[i] = on[i] && (behind[j] || !dominates(all[j], all[i]))
+		}
+	}
 	return on
+}
+
+// markBehind marks who is dominated by values, or by who is.
+func markBehind(all []Values, i int, behind []bool) {
+	for j := range all {
+		if !behind[j] && dominates(all[i], all[j]) {
+			behind[j] = true
+			markBehind(all, j, behind)
+		}
+	}
 }

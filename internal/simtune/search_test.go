@@ -252,6 +252,26 @@ func TestFront(t *testing.T) {
 	}
 }
 
+// TestFrontOfACircle holds that there is a front where each is better than the next by what is no difference
+// between neighbors.
+func TestFrontOfACircle(t *testing.T) {
+	circle := []Values{
+		{P50: 100, P99: 101.4, P999: 100.7},
+		{P50: 101.4, P99: 100.7, P999: 100},
+		{P50: 100.7, P99: 100, P999: 101.4},
+		{P50: 110, P99: 110, P999: 110}, // worse than all of them
+	}
+	if !dominates(circle[0], circle[1]) || !dominates(circle[1], circle[2]) || !dominates(circle[2], circle[0]) {
+		t.Fatal("they are no circle")
+	}
+	if got := front(circle); !reflect.DeepEqual(got, []bool{true, true, true, false}) {
+		t.Errorf("on the front are %v", got)
+	}
+	if got := front(append(circle, Values{P50: 90, P99: 90, P999: 90})); !reflect.DeepEqual(got, []bool{false, false, false, false, true}) {
+		t.Errorf("with one that is better than all, on the front are %v", got)
+	}
+}
+
 // TestSearchIsOneOfItsPlan holds that the same plan gives the same result, another seed another one,
 // and that an error of the player ends it.
 func TestSearchIsOneOfItsPlan(t *testing.T) {
