@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/netip"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -77,6 +78,37 @@ type attacker struct {
 	buf        []byte
 }
 
+// flood starts a child that floods until it is stopped.
+func (t *target) flood(j job) (stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	child, err := t.family.Talk(os.Stderr, self, attackCommand)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(j)
+	if err == nil {
+		_, err = fmt.Fprintf(child, "%s\n", text)
+	}
+	line := ""
+	if err == nil {
+		line, err = bufio.NewReader(child).ReadString('\n')
+	}
+	if err == nil && strings.TrimSpace(line) != "ready" {
+		err = fmt.Errorf("the attacker says %q", line)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(child, "go")
+	}
+	if err != nil {
+		child.End()
+		return nil, fmt.Errorf("starting the attacker: %w", err)
+	}
+	return child.End, nil
+}
+
 // attack is the child: a job, "go", and the end of its input.
 func attack(_ context.Context, _ []string) error {
 	in := bufio.NewReader(os.Stdin)
@@ -113,6 +145,9 @@ func attack(_ context.Context, _ []string) error {
 		_, _ = io.Copy(io.Discard, in)
 		stop.Store(true)
 	}()
+	if j.Kind == honest {
+		return a.flood(&stop, to, j.Rate, (*attacker).decision)
+	}
 	for _, k := range kinds {
 		if k.name == j.Kind {
 			return a.flood(&stop, to, j.Rate, k.make)
@@ -168,6 +203,16 @@ func (a *attacker) header() *wire.Header {
 	binary.LittleEndian.PutUint64(h.UniqueID[:], a.number)
 	binary.LittleEndian.PutUint64(h.UniqueID[8:], uint64(os.Getpid()))
 	return h
+}
+
+// honest is no attack: what any client asks.
+const honest = "honest"
+
+// decision asks for a token of a bucket that has enough.
+func (a *attacker) decision() ([]byte, error) {
+	const window, plenty = 1000, 1_000_000_000
+	a.resources[0] = wire.Resource{Bucket: ident.Bucket("bench", window, plenty), Window: window, Rate: plenty, Tokens: 1}
+	return a.request(a.resources[:1], 60)
 }
 
 func (a *attacker) request(resources []wire.Resource, ttl uint32) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirhq/weir/apikey"
@@ -28,17 +29,22 @@ func parseCompare(args []string) (comparePlan, error) {
 	f := flag.NewFlagSet(compareCommand, flag.ContinueOnError)
 	f.DurationVar(&p.Slice, "slice", 2*time.Second, "length of one measurement")
 	f.IntVar(&p.Groups, "groups", 5, "groups of two pairs")
-	f.StringVar(&p.Only, "only", "", "only this comparison")
+	f.StringVar(&p.Only, "only", "", "only this comparison: "+strings.Join(comparisonNames(), ", "))
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
-	quick := f.Bool("quick", false, "in less than a minute, without the peers")
+	quick := f.Bool("quick", false, "in less than a minute, and rough")
 	if err := f.Parse(args); err != nil {
 		return p, err
 	}
 	if *quick {
 		p.Slice, p.Groups = 500*time.Millisecond, 2
 	}
-	if p.Slice <= 0 || p.Groups < 1 {
+	switch {
+	case f.NArg() > 0:
+		return p, fmt.Errorf("there is no command or argument %q", f.Arg(0))
+	case p.Slice <= 0 || p.Groups < 1:
 		return p, fmt.Errorf("the slice and the groups are above 0")
+	case p.Only != "" && !slices.Contains(comparisonNames(), p.Only):
+		return p, fmt.Errorf("there is no comparison %q; give one of %s", p.Only, strings.Join(comparisonNames(), ", "))
 	}
 	return p, nil
 }
@@ -46,22 +52,74 @@ func parseCompare(args []string) (comparePlan, error) {
 // sample is one measurement of one subject.
 type sample struct {
 	PerSecond float64
-	CPU       float64 // microseconds a decision
-	P50, P99  float64 // microseconds
-	P999      float64
-	ClientCPU float64 // processors
+	CPU       float64 // microseconds of a processor for each decision, or datagram
+	P50       float64 // microseconds
 }
 
-// shapes are the comparisons with the floor.
-var shapes = []struct {
-	name            string
-	cpu             string // the name of the same comparison by processor time
-	gate, cpuGate   float64
-	flows, inFlight int
-	work            generator.Work
-}{
-	{"throughput", "cpu", 0.75, 1.5, 64, 64, generator.Work{}},
-	{"throughput_wide", "", 0.65, 0, 64, 64, generator.Work{Resources: 3, Guards: 1, Buckets: 3}},
+func perSecond(s *sample) float64 { return s.PerSecond }
+func cpu(s *sample) float64       { return s.CPU }
+func p50(s *sample) float64       { return s.P50 }
+
+// bar is one figure that a comparison comes to: ours by theirs, and what it may be.
+type bar struct {
+	name, about string
+	of          func(*sample) float64
+	gate, goal  float64
+	most        bool // the gate is the most that the figure may be, not the least
+}
+
+// beyond reports whether a figure is beyond the gate.
+func (b *bar) beyond(ratio float64) bool {
+	if b.most {
+		return !(ratio <= b.gate)
+	}
+	return !(ratio >= b.gate)
+}
+
+// comparison measures two subjects in turns, for one bar or several.
+type comparison struct {
+	bars []bar
+	run  func(ctx context.Context, c *comparing) (ours, theirs []sample, err error)
+}
+
+// comparing is a run of comparisons with one server.
+type comparing struct {
+	plan   comparePlan
+	tenant tenant
+	ours   *subject
+}
+
+var comparisons = []comparison{
+	{[]bar{
+		{"throughput", "decisions a second, 64 lone ones in flight, by the floor's", perSecond, 0.75, 0.9, false},
+		{"cpu", "processor time a decision, the same", cpu, 1.5, 1.2, true},
+	}, withFloor(64, 64, true, generator.Work{})},
+	{[]bar{
+		{"throughput_wide", "decisions a second, of 3 buckets and a guard", perSecond, 0.65, 0.8, false},
+	}, withFloor(64, 64, true, generator.Work{Resources: 3, Guards: 1, Buckets: 3})},
+	{[]bar{
+		{"gso", "decisions a second, 256 in flight in bursts, on loopback", perSecond, 2, 4, false},
+	}, withFloor(4, 256, false, generator.Work{})},
+	{[]bar{
+		{"rtt_p50", "p50 of Acquire, one in flight, by a bare round trip's", p50, 1.4, 1.15, true},
+	}, compareAcquire},
+	{[]bar{
+		{"junk", "processor time of a forged datagram, by a decision's", cpu, 0.6, 0.4, true},
+	}, compareJunk},
+}
+
+func comparisonNames() (names []string) {
+	for _, c := range comparisons {
+		for _, b := range c.bars {
+			names = append(names, b.name)
+		}
+	}
+	return names
+}
+
+// wanted reports whether a comparison comes to a figure, or any will do.
+func (c *comparison) wanted(name string) bool {
+	return name == "" || slices.ContainsFunc(c.bars, func(b bar) bool { return b.name == name })
 }
 
 func compare(ctx context.Context, args []string) error {
@@ -74,62 +132,68 @@ func compare(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	t, err := newTenant("bench", 1, 0)
-	if err != nil {
+	run := comparing{plan: plan}
+	if run.tenant, err = newTenant("bench", 1, 0); err != nil {
 		return err
 	}
 	binary, err := buildWeir(ctx, dir)
 	if err != nil {
 		return err
 	}
-	ours, err := startWeir(ctx, binary, t)
-	if err != nil {
+	if run.ours, err = startWeir(ctx, binary, run.tenant); err != nil {
 		return err
 	}
-	defer ours.end()
+	defer run.ours.end()
 	report := compareReport{Machine: machine(), Plan: plan, Ratios: map[string]float64{}}
-	for _, s := range shapes {
-		if plan.Only != "" && plan.Only != s.name {
+	for i := range comparisons {
+		c := &comparisons[i]
+		if !c.wanted(plan.Only) {
 			continue
 		}
-		floor, err := startFloor(t, s.work.Guards, s.work.Resources+btoi(s.work.Resources == 0))
+		ours, theirs, err := c.run(ctx, &run)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", c.bars[0].name, err)
 		}
-		cfg := generator.Config{Keys: []apikey.Key{t.key}, Flows: s.flows, InFlight: s.inFlight, Work: s.work, For: plan.Slice, WarmUp: plan.Slice / 5}
-		a, b, err := pairs(ctx, plan.Groups, ours, floor, cfg)
-		floor.end()
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		report.add(s.name, s.gate, false, a, b, func(s *sample) float64 { return s.PerSecond })
-		if s.cpu != "" {
-			report.add(s.cpu, s.cpuGate, true, a, b, func(s *sample) float64 { return s.CPU })
+		for k := range c.bars {
+			row := report.add(&c.bars[k], ours, theirs)
+			if !plan.JSON {
+				fmt.Fprintln(os.Stderr, row.line())
+			}
 		}
 	}
 	return report.print(os.Stdout)
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// withFloor compares the server with the floor, under one load.
+func withFloor(flows, inFlight int, lone bool, work generator.Work) func(context.Context, *comparing) (ours, theirs []sample, err error) {
+	return func(ctx context.Context, c *comparing) (ours, theirs []sample, err error) {
+		floor, err := startFloor(c.tenant, work.Guards, max(1, work.Resources))
+		if err != nil {
+			return nil, nil, err
+		}
+		defer floor.end()
+		cfg := generator.Config{
+			Keys: []apikey.Key{c.tenant.key}, Flows: flows, InFlight: inFlight, NoBursts: lone, Work: work,
+			For: c.plan.Slice, WarmUp: c.plan.Slice / 5,
+		}
+		return inTurns(c.plan.Groups, func() (sample, error) { return measure(ctx, c.ours, cfg) },
+			func() (sample, error) { return measure(ctx, floor, cfg) })
 	}
-	return 0
 }
 
-// pairs measures two subjects in turns, A B B A, and returns their samples by pairs.
-func pairs(ctx context.Context, groups int, a, b *subject, cfg generator.Config) (as, bs []sample, err error) {
+// inTurns measures A B B A, so that what changes slowly changes both alike, and returns the samples by pairs.
+func inTurns(groups int, a, b func() (sample, error)) (as, bs []sample, err error) {
 	for range groups {
-		for _, s := range []*subject{a, b, b, a} {
-			got, err := measure(ctx, s, cfg)
+		for _, ours := range []bool{true, false, false, true} {
+			of, into := a, &as
+			if !ours {
+				of, into = b, &bs
+			}
+			got, err := of()
 			if err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", s.name, err)
+				return nil, nil, err
 			}
-			if s == a {
-				as = append(as, got)
-			} else {
-				bs = append(bs, got)
-			}
+			*into = append(*into, got)
 		}
 	}
 	return as, bs, nil
@@ -150,13 +214,15 @@ func measure(ctx context.Context, s *subject, cfg generator.Config) (sample, err
 	switch {
 	case err != nil:
 		return sample{}, err
+	case r.Interrupted:
+		return sample{}, context.Cause(ctx)
 	case r.Wrong > 0 || r.Denied > 0:
-		return sample{}, fmt.Errorf("%d answers were wrong, %d denied", r.Wrong, r.Denied)
+		return sample{}, fmt.Errorf("%s: %d answers were wrong, %d denied", s.name, r.Wrong, r.Denied)
 	case r.Granted == 0:
-		return sample{}, fmt.Errorf("nobody answered")
+		return sample{}, fmt.Errorf("%s: nobody answered", s.name)
 	}
 	return sample{
-		PerSecond: r.PerSecond, P50: r.Latency.P50, P99: r.Latency.P99, P999: r.Latency.P999, ClientCPU: r.ClientCPU,
+		PerSecond: r.PerSecond, P50: r.Latency.P50,
 		CPU: float64((after - before).Microseconds()) / (float64(r.Granted) * (cfg.WarmUp + cfg.For).Seconds() / cfg.For.Seconds()),
 	}, nil
 }
@@ -165,28 +231,35 @@ func measure(ctx context.Context, s *subject, cfg generator.Config) (sample, err
 type compareReport struct {
 	Machine string
 	Plan    comparePlan
-	Rows    []compareRow
+	Rows    []*compareRow
 	Ratios  map[string]float64 `json:"ratios"`
 }
 
+// compareRow is one figure.
 type compareRow struct {
-	Name         string
+	Name, About  string
 	Ours, Theirs float64 // medians
 	Ratio        float64 // median of the pairs
-	Low, High    float64
-	Gate         float64
-	Most         bool // the gate is the most that the ratio may be, not the least
+	Low, High    float64 // of the pairs
+	Pairs        int
+	Gate, Goal   float64
+	Beyond       bool // the gate
 }
 
-func (r *compareReport) add(name string, gate float64, most bool, a, b []sample, of func(*sample) float64) {
+func (r *compareReport) add(b *bar, ours, theirs []sample) *compareRow {
 	var ratios, as, bs []float64
-	for i := range a {
-		as, bs = append(as, of(&a[i])), append(bs, of(&b[i]))
+	for i := range ours {
+		as, bs = append(as, b.of(&ours[i])), append(bs, b.of(&theirs[i]))
 		ratios = append(ratios, as[i]/bs[i])
 	}
-	row := compareRow{Name: name, Ours: median(as), Theirs: median(bs), Ratio: median(ratios), Low: slices.Min(ratios), High: slices.Max(ratios), Gate: gate, Most: most}
+	row := &compareRow{
+		Name: b.name, About: b.about, Ours: median(as), Theirs: median(bs), Ratio: median(ratios),
+		Low: slices.Min(ratios), High: slices.Max(ratios), Pairs: len(ratios), Gate: b.gate, Goal: b.goal,
+	}
+	row.Beyond = b.beyond(row.Ratio)
 	r.Rows = append(r.Rows, row)
-	r.Ratios[name] = row.Ratio
+	r.Ratios[b.name] = row.Ratio
+	return row
 }
 
 func median(v []float64) float64 {
@@ -194,15 +267,36 @@ func median(v []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
+func (r *compareRow) line() string {
+	verdict := "within"
+	if r.Beyond {
+		verdict = "BEYOND"
+	}
+	return fmt.Sprintf("%-16s %10.2f %10.2f | %6.2f  %5.2f - %-6.2f | %5.2f %5.2f  %s | %s", r.Name, r.Ours, r.Theirs, r.Ratio, r.Low, r.High, r.Gate, r.Goal, verdict, r.About)
+}
+
+// print writes the report, and tells whether every figure is within its gate.
 func (r *compareReport) print(w io.Writer) error {
 	if r.Plan.JSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return e.Encode(r)
+		if err := e.Encode(r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(w, "%s\n%-16s %10s %10s | %6s  %-14s | %5s %5s\n", r.Machine, "", "ours", "theirs", "ratio", "of the pairs", "gate", "goal")
+		for _, row := range r.Rows {
+			fmt.Fprintln(w, row.line())
+		}
 	}
-	fmt.Fprintln(w, r.Machine)
+	var beyond []string
 	for _, row := range r.Rows {
-		fmt.Fprintf(w, "%-16s ours %10.2f theirs %10.2f ratio %5.2f (%.2f to %.2f) gate %.2f\n", row.Name, row.Ours, row.Theirs, row.Ratio, row.Low, row.High, row.Gate)
+		if row.Beyond {
+			beyond = append(beyond, row.Name)
+		}
+	}
+	if len(beyond) > 0 {
+		return fmt.Errorf("%w: %s", errGate, strings.Join(beyond, ", "))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -57,11 +58,8 @@ func floor(_ context.Context, _ []string) error {
 		go w.run()
 	}
 	fmt.Printf("127.0.0.1:%d\n", port)
-	_, err = in.ReadString('\n') // its end
-	if err != nil {
-		return nil
-	}
-	return fmt.Errorf("there is more input than a job")
+	_, err = io.Copy(io.Discard, in) // until whoever started it is gone
+	return err
 }
 
 // Where things are in a datagram in AES mode: header, then type and size, nonce, tag, PDU.
@@ -131,7 +129,11 @@ func newFloorWorker(key apikey.Key, job *floorJob, port int) (*floorWorker, erro
 	if err != nil {
 		return nil, err
 	}
-	w.port = bound.(*unix.SockaddrInet4).Port
+	here, ok := bound.(*unix.SockaddrInet4)
+	if !ok {
+		return nil, fmt.Errorf("the socket is bound to %v", bound)
+	}
+	w.port = here.Port
 	for i := range w.in {
 		w.inVec[i].Base, w.outVec[i].Base = &w.inBuf[i][0], &w.outBuf[i][0]
 		w.inVec[i].SetLen(len(w.inBuf[i]))

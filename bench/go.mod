@@ -8,6 +8,10 @@ require (
 	golang.org/x/sys v0.50.0
 )
 
-require golang.org/x/crypto v0.59.0 // indirect
+require (
+	github.com/miekg/dns v1.1.73 // indirect
+	golang.org/x/crypto v0.59.0 // indirect
+	golang.org/x/net v0.62.0 // indirect
+)
 
 replace github.com/weirhq/weir => ..

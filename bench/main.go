@@ -2,9 +2,10 @@
 // measurement is a command, and compares within one run on one machine, as times by themselves say
 // nothing of another.
 //
+//	cd bench && go run .                   # how far from the least that a server can cost?
 //	cd bench && go run . neighbor          # does an attack slow other tenants down?
-//	cd bench && go run . neighbor --quick  # the same in half a minute
 //
+// With --quick both are done in less than a minute, and rough.
 // With --json it prints all it found as JSON. The exit code is 1 when a figure is beyond its gate,
 // and 2 when it could not be measured.
 package main

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -207,7 +204,8 @@ func (r *neighborRun) slice(ctx context.Context, row *neighborRow, kind string, 
 func (r *neighborRun) ask(ctx context.Context) (*generator.Result, error) {
 	const buckets = 100
 	got, err := generator.Run(ctx, generator.Config{
-		Keys: []apikey.Key{r.tenants[0].key}, Targets: []netip.AddrPort{r.target.addr},
+		NoBursts: true,
+		Keys:     []apikey.Key{r.tenants[0].key}, Targets: []netip.AddrPort{r.target.addr},
 		Flows: r.plan.Flows, Rate: r.plan.Rate, For: r.plan.Slice, Work: generator.Work{Buckets: buckets}, FromSend: true,
 	})
 	switch {
@@ -244,35 +242,9 @@ func (r *neighborRun) most(ctx context.Context, kind string, limited bool) (floa
 
 // attack starts a child that attacks until it is stopped.
 func (r *neighborRun) attack(kind string, limited bool, rate float64) (stop func(), err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	child, err := r.target.family.Talk(os.Stderr, self, attackCommand)
-	if err != nil {
-		return nil, err
-	}
 	attacker := r.tenants[1]
 	if limited {
 		attacker = r.tenants[2]
 	}
-	text, err := json.Marshal(job{r.target.addr.String(), attacker.key.Encode(), kind, rate})
-	if err == nil {
-		_, err = fmt.Fprintf(child, "%s\n", text)
-	}
-	line := ""
-	if err == nil {
-		line, err = bufio.NewReader(child).ReadString('\n')
-	}
-	if err == nil && strings.TrimSpace(line) != "ready" {
-		err = fmt.Errorf("the attacker says %q", line)
-	}
-	if err == nil {
-		_, err = fmt.Fprintln(child, "go")
-	}
-	if err != nil {
-		child.End()
-		return nil, fmt.Errorf("starting the attacker: %w", err)
-	}
-	return child.End, nil
+	return r.target.flood(job{r.target.addr.String(), attacker.key.Encode(), kind, rate})
 }

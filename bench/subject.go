@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/children"
 )
 
@@ -20,8 +21,11 @@ import (
 type subject struct {
 	name string
 	addr netip.AddrPort
-	pids []int // of all that is on the server's side
+	id   ident.ServerID // of an r-server
+	pids []int          // of all that is on the server's side
 	end  func()
+
+	target *target // an r-server
 }
 
 // ticks is in how many parts the system divides a second of processor time.
@@ -46,22 +50,6 @@ func (s *subject) cpu() (time.Duration, error) {
 		}
 	}
 	return sum, nil
-}
-
-// resident is the memory of the server's side that is in use, in bytes.
-func (s *subject) resident() (bytes int64, err error) {
-	for _, pid := range s.pids {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-		if err != nil {
-			return 0, err
-		}
-		pages, err := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		bytes += pages * int64(os.Getpagesize())
-	}
-	return bytes, nil
 }
 
 // startFloor starts the least that a server can be, for requests of one shape.
@@ -101,5 +89,5 @@ func startWeir(ctx context.Context, binary string, t tenant) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &subject{name: "r-server", addr: target.addr, pids: []int{target.pid}, end: target.end}, nil
+	return &subject{name: "r-server", addr: target.addr, id: target.id, target: target, pids: []int{target.pid}, end: target.end}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/children"
 )
 
@@ -34,6 +35,7 @@ func newTenant(name string, id uint64, maxRate int) (tenant, error) {
 type target struct {
 	family *children.Family
 	addr   netip.AddrPort
+	id     ident.ServerID
 	admin  string
 	pid    int
 	lost   chan error
@@ -93,6 +95,9 @@ func (t *target) await(ctx context.Context, child *children.Child) error {
 		return err
 	}
 	t.admin, t.pid = attributes["admin"], child.PID()
+	if t.id, err = ident.ParseServerID(attributes["server_id"]); err != nil {
+		return err
+	}
 	t.addr, err = netip.ParseAddrPort(strings.Trim(attributes["listen"], "[]"))
 	return err
 }

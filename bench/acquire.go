@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weirhq/weir"
+	"github.com/weirhq/weir/apikey"
+	"github.com/weirhq/weir/discovery"
+	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/wire"
+)
+
+// roundTrip asks once, and returns when it has the answer.
+type roundTrip func() error
+
+// newAcquire is the client that people use, with one server.
+func newAcquire(ctx context.Context, s *subject, key apikey.Key) (roundTrip, func(), error) {
+	client, err := weir.New(weir.Config{Key: key, Servers: []discovery.Server{{ID: s.id, Addrs: []netip.AddrPort{s.addr}}}})
+	if err != nil {
+		return nil, nil, err
+	}
+	request := weir.Request{Resources: []weir.Resource{weir.Bucket("bench", 1_000_000_000, time.Second).Take(1)}}
+	return func() error {
+		d, err := client.Acquire(ctx, request)
+		if err == nil && !d.Granted() {
+			err = fmt.Errorf("denied")
+		}
+		return err
+	}, func() { client.Close() }, nil
+}
+
+// newBare is the least that a round trip with the same crypto can be in Go: a connected socket, one
+// system call each way, and what comes is opened and held against what was asked.
+func newBare(s *subject, key apikey.Key) (roundTrip, func(), error) {
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(s.addr))
+	if err != nil {
+		return nil, nil, err
+	}
+	credential, err := wire.NewCredential(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	sealer, err := wire.NewSealer(rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	var (
+		n        uint64
+		out      = make([]byte, 0, wire.BufferSize)
+		in       = make([]byte, wire.BufferSize)
+		scratch  wire.Scratch
+		envelope wire.Envelope
+		view     wire.ResponseView
+		prefix   [8]byte
+	)
+	if _, err := rand.Read(prefix[:]); err != nil {
+		return nil, nil, err
+	}
+	request := wire.Request{Layout: wire.Layout2, DedupTTL: 60, Resources: []wire.Resource{{
+		Bucket: ident.Bucket("bench", 1000, 1_000_000_000), Window: 1000, Rate: 1_000_000_000, Tokens: 1,
+	}}}
+	return func() error {
+		n++
+		h := wire.Header{Timestamp: uint64(time.Now().UnixMilli())}
+		copy(h.UniqueID[:], prefix[:])
+		binary.LittleEndian.PutUint64(h.UniqueID[8:], n)
+		b, err := credential.AppendRequest(out, sealer, &h, &request)
+		if err != nil {
+			return err
+		}
+		if _, err := conn.Write(b); err != nil {
+			return err
+		}
+		got, err := conn.Read(in)
+		if err != nil {
+			return err
+		}
+		if err := wire.ParseEnvelope(in[:got], &envelope); err != nil {
+			return err
+		}
+		pdu, err := credential.Open(&envelope, &scratch)
+		if err != nil {
+			return err
+		}
+		if err := wire.ParseResponse(pdu, wire.Layout2, &view); err != nil {
+			return err
+		}
+		if envelope.Header.UniqueID != h.UniqueID || view.Resources() != 1 || view.Resource(0).Tokens != 0 {
+			return fmt.Errorf("the answer is another's, or a denial")
+		}
+		return nil
+	}, func() { conn.Close() }, nil
+}
+
+// timeTrips makes round trips for some time, one after the other.
+func timeTrips(ctx context.Context, trip roundTrip, span time.Duration) (sample, error) {
+	h := hdrhistogram.New(1, int64(time.Minute), 3)
+	for start := time.Now(); ctx.Err() == nil && time.Since(start) < span; {
+		before := time.Now()
+		if err := trip(); err != nil {
+			return sample{}, err
+		}
+		_ = h.RecordValue(max(1, int64(time.Since(before))))
+	}
+	if err := context.Cause(ctx); err != nil {
+		return sample{}, err
+	}
+	return sample{P50: micros(h.ValueAtPercentile(50))}, nil
+}
+
+// compareAcquire measures the client's round trips beside bare ones.
+func compareAcquire(ctx context.Context, c *comparing) (ours, theirs []sample, err error) {
+	acquire, closeClient, err := newAcquire(ctx, c.ours, c.tenant.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeClient()
+	bare, closeBare, err := newBare(c.ours, c.tenant.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeBare()
+	for _, trip := range []roundTrip{acquire, bare} { // warm
+		if _, err := timeTrips(ctx, trip, c.plan.Slice/5); err != nil {
+			return nil, nil, err
+		}
+	}
+	return inTurns(c.plan.Groups, func() (sample, error) { return timeTrips(ctx, acquire, c.plan.Slice) },
+		func() (sample, error) { return timeTrips(ctx, bare, c.plan.Slice) })
+}
