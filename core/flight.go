@@ -28,7 +28,6 @@ type flight struct {
 	asked    question
 
 	round     int    // the last round that was entered
-	lastSent  int    // the last round in which it was to be sent
 	replayed  int    // the last round that was sent
 	replays   int    // rounds that were sent, without the first
 	abandoned bool   // what is still to be sent is not

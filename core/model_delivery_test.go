@@ -10,14 +10,7 @@ func (m *model) delivery(r *modelRequest) (due time.Duration, later bool) {
 	if r.empty() || r.end.outcome != Granted && r.end.outcome != Rejected || !m.plan.policy.CompletionDelivery {
 		return 0, false
 	}
-	// The last round in which it was sent: timers fell in it while nobody had answered.
-	round := 0
-	for i := r.since; i < r.answers[0]; i++ {
-		if k := m.plan.interval(m.log[i].at - r.t0); m.log[i].deed == deedTimer && k <= m.plan.policy.Replays {
-			round = k
-		}
-	}
-	due = r.t0 + m.plan.starts[round] + m.plan.policy.Unit*time.Duration(m.plan.policy.DeliveryDelay)
+	due = r.t0 + m.plan.starts[r.replayed] + m.plan.policy.Unit*time.Duration(m.plan.policy.DeliveryDelay)
 	return due, due > m.log[r.end.entry].at && due < m.horizon(r)
 }
 

@@ -65,6 +65,7 @@ type modelRequest struct {
 	// Known to the one who asked.
 	id       RequestID
 	datagram []byte
+	replayed int // the last round of which a send was given out
 }
 
 // modelEnd is how and where a request ended.

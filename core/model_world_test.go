@@ -282,6 +282,9 @@ func (w *world) checkSend(t *rapid.T, now time.Duration, got *Send, want *modelS
 		w.checkRules(t, now, got)
 	}
 	w.given = append(w.given, modelGiven{*want, got.Ref})
+	if want.kind == SendReplay {
+		want.r.replayed = max(want.r.replayed, want.round)
+	}
 }
 
 // checkRules is what must hold of a request's datagram, whatever the model says.

@@ -29,7 +29,6 @@ func (c *Core) nextRound(t time.Duration, f *flight) {
 	}
 	f.round = c.timeline.RoundAt(t - f.t0)
 	if f.round < c.timeline.Rounds() {
-		f.lastSent = f.round
 		c.sends.push(pendingSend{kind: SendReplay, f: f, id: f.id, round: f.round, to: f.missing()})
 	}
 	c.heap.set(f, f.t0+c.timeline.Start(f.round+1))
@@ -40,7 +39,7 @@ func (c *Core) nextRound(t time.Duration, f *flight) {
 // and before the horizon.
 func (c *Core) decide(t time.Duration, f *flight) {
 	if c.timeline.CompletionDelivery() && t < f.horizon && f.missing() != 0 {
-		f.deliverAt = f.t0 + c.timeline.Start(f.lastSent) + c.timeline.DeliveryDelay()
+		f.deliverAt = f.t0 + c.timeline.Start(f.replayed) + c.timeline.DeliveryDelay()
 		f.owing = t < f.deliverAt && f.deliverAt < f.horizon
 		if !f.owing {
 			c.deliver(t, f)
