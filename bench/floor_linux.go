@@ -21,13 +21,6 @@ import (
 	"github.com/weirhq/weir/wire"
 )
 
-// floorJob is what the floor is to serve, on its standard input.
-type floorJob struct {
-	Key               string
-	Guards, Resources int // of every request
-	Workers           int
-}
-
 // floor is a child that answers until its standard input ends: what a server costs that opens a
 // datagram, seals an answer of its size, and does nothing else. Its answers are grants, so that the
 // same clients can ask it: it knows beforehand where the numbers are that make one.

@@ -52,6 +52,13 @@ func (s *subject) cpu() (time.Duration, error) {
 	return sum, nil
 }
 
+// floorJob is what the floor is to serve, on its standard input.
+type floorJob struct {
+	Key               string
+	Guards, Resources int // of every request
+	Workers           int
+}
+
 // startFloor starts the least that a server can be, for requests of one shape.
 func startFloor(t tenant, guards, resources int) (*subject, error) {
 	self, err := os.Executable()
