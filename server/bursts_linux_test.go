@@ -20,7 +20,7 @@ func TestBurstsAreAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
+		t.Cleanup(func() { _ = conn.Close() })
 		if _, _, able := conn.Bursts(); !able {
 			t.Skip("the system knows no bursts")
 		}

@@ -57,7 +57,7 @@ func (s *Server) socketOptions() udp.Options {
 	// How long a datagram lay in its socket is told by the machine's own clock.
 	_, machines := s.settings.Clock.(systemClock)
 	return udp.Options{
-		AskedAddr: true, Received: machines, CountDrops: true, Bursts: !s.settings.NoBursts,
+		AskedAddr: true, Received: machines, CountDrops: true, Bursts: !s.settings.NoBursts, OwnThread: true,
 		ReadBuffer: s.settings.ReceiveBuffer.bytes(s.settings.Workers), WriteBuffer: writeBuffer,
 	}
 }

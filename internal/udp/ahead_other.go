@@ -2,9 +2,7 @@
 
 package udp
 
-import "net"
-
 // ahead cannot read past who waits in Read here.
 type ahead struct{}
 
-func (*ahead) read(*net.UDPConn, []Datagram) int { return 0 }
+func (*ahead) read(descriptor, []Datagram) int { return 0 }

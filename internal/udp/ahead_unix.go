@@ -4,7 +4,6 @@ package udp
 
 import (
 	"errors"
-	"net"
 	"sync"
 	"syscall"
 
@@ -25,7 +24,7 @@ type ahead struct {
 }
 
 // read fills ds with what a socket has and returns how many datagrams that is.
-func (a *ahead) read(c *net.UDPConn, ds []Datagram) int {
+func (a *ahead) read(c descriptor, ds []Datagram) int {
 	if a.bursts != nil {
 		return a.bursts(ds)
 	}

@@ -56,8 +56,12 @@ func (b *batch) forget(n int) {
 // call makes the system call for the first n datagrams, without waiting. It returns
 // how many were moved; 0 only with an error.
 func (b *batch) call(number, fd uintptr, n int) (int, error) {
+	return b.callWith(number, fd, n, unix.MSG_DONTWAIT)
+}
+
+func (b *batch) callWith(number, fd uintptr, n int, flags uintptr) (int, error) {
 	for {
-		moved, _, errno := unix.Syscall6(number, fd, uintptr(unsafe.Pointer(&b.headers)), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
+		moved, _, errno := unix.Syscall6(number, fd, uintptr(unsafe.Pointer(&b.headers)), uintptr(n), flags, 0, 0)
 		switch errno {
 		case 0:
 			return int(moved), nil
@@ -87,7 +91,9 @@ func newBatches(s *socket, raw syscall.RawConn, alone *writer, told asked) (sour
 		most = min(most, told.buffers)
 	}
 	in := newBatchReader(s, raw, told, most)
-	if told.bursts {
+	if in.waits {
+		s.ahead.bursts = func([]Datagram) int { return 0 }
+	} else if told.bursts {
 		const few = 8 // each of them may be a burst
 		aside := newBatchReader(s, raw, told, min(few, most))
 		aside.drops = new(dropCounter) // the other one counts

@@ -7,5 +7,5 @@ import "syscall"
 func canBatch(syscall.RawConn) bool { return false }
 
 func newBatches(s *socket, _ syscall.RawConn, alone *writer, told asked) (source, sink) {
-	return &reader{conn: s.conn, asked: told, drops: &s.drops}, alone
+	return s.in, alone
 }

@@ -21,6 +21,7 @@ type batchReader struct {
 	v4    bool
 	asked asked
 	drops *dropCounter
+	waits bool                  // the descriptor blocks
 	try   func(fd uintptr) bool // attempt, made once
 	once  func(fd uintptr)      // the same, for one try
 
@@ -38,6 +39,7 @@ type batchReader struct {
 
 func newBatchReader(s *socket, raw syscall.RawConn, told asked, most int) *batchReader {
 	r := &batchReader{raw: raw, v4: s.local.Addr().Is4(), asked: told, drops: &s.drops, batch: newBatch(), most: most, came: &s.bursts.in}
+	_, r.waits = raw.(*threadConn)
 	r.try = r.attempt
 	r.once = func(fd uintptr) { r.attempt(fd) }
 	return r
@@ -95,7 +97,11 @@ func (r *batchReader) receive(n int, now bool) error {
 // attempt is called with the descriptor, and again when there is something to read if
 // it returns false.
 func (r *batchReader) attempt(fd uintptr) bool {
-	n, err := r.batch.call(unix.SYS_RECVMMSG, fd, r.n)
+	flags := uintptr(unix.MSG_DONTWAIT)
+	if r.waits && !r.now {
+		flags = unix.MSG_WAITFORONE
+	}
+	n, err := r.batch.callWith(unix.SYS_RECVMMSG, fd, r.n, flags)
 	if errors.Is(err, unix.EAGAIN) {
 		if !r.now {
 			return false

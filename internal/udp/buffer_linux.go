@@ -1,7 +1,6 @@
 package udp
 
 import (
-	"net"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +19,7 @@ const charged = 2304
 const readBufferEach = charged / 2
 
 // setReadBuffer goes over the system's limit (net.core.rmem_max) where we may.
-func setReadBuffer(c *net.UDPConn, raw syscall.RawConn, size int) error {
+func setReadBuffer(c descriptor, raw syscall.RawConn, size int) error {
 	err := onDescriptor(raw, func(fd uintptr) error {
 		return unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, size)
 	})

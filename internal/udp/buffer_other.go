@@ -3,7 +3,6 @@
 package udp
 
 import (
-	"net"
 	"syscall"
 )
 
@@ -16,7 +15,7 @@ const leastReadBuffer = 64 << 10
 
 // setReadBuffer: systems such as macOS refuse what is over their limit, and are asked for
 // half of it then, and so on.
-func setReadBuffer(c *net.UDPConn, _ syscall.RawConn, size int) error {
+func setReadBuffer(c descriptor, _ syscall.RawConn, size int) error {
 	for {
 		err := c.SetReadBuffer(size)
 		if err == nil || size <= leastReadBuffer {

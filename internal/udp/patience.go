@@ -4,7 +4,6 @@ package udp
 
 import (
 	"errors"
-	"net"
 	"os"
 	"syscall"
 	"time"
@@ -27,7 +26,7 @@ type patience struct {
 
 // send makes one attempt, and another with patience if there was no room. While
 // nobody gets anything sent nobody waits again. The attempt leaves its error in failed.
-func (p *patience) send(conn *net.UDPConn, raw syscall.RawConn, attempt func(fd uintptr) bool, failed *error) error {
+func (p *patience) send(conn descriptor, raw syscall.RawConn, attempt func(fd uintptr) bool, failed *error) error {
 	err := p.sendOrWait(conn, raw, attempt, failed)
 	if errors.Is(err, unix.EAGAIN) {
 		return errFull
@@ -38,7 +37,7 @@ func (p *patience) send(conn *net.UDPConn, raw syscall.RawConn, attempt func(fd 
 	return err
 }
 
-func (p *patience) sendOrWait(conn *net.UDPConn, raw syscall.RawConn, attempt func(fd uintptr) bool, failed *error) error {
+func (p *patience) sendOrWait(conn descriptor, raw syscall.RawConn, attempt func(fd uintptr) bool, failed *error) error {
 	p.patient = false
 	if err := raw.Write(attempt); err != nil {
 		return err

@@ -6,12 +6,13 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // socket is a Conn of the operating system. What moves datagrams is one of two ways:
 // a system call for many, or one for each.
 type socket struct {
-	conn  *net.UDPConn
+	conn  descriptor
 	in    source
 	out   sink
 	ahead ahead
@@ -19,6 +20,16 @@ type socket struct {
 	drops dropCounter
 
 	bursts burstCounter
+}
+
+// descriptor is what a socket is to the system. It is a *net.UDPConn unless it has threads of its own.
+type descriptor interface {
+	SyscallConn() (syscall.RawConn, error)
+	SetReadDeadline(t time.Time) error
+	SetWriteDeadline(t time.Time) error
+	SetReadBuffer(bytes int) error
+	SetWriteBuffer(bytes int) error
+	Close() error
 }
 
 // burstCounter counts what came and went in bursts.
@@ -52,6 +63,17 @@ func (s *socket) configure(o Options) error {
 		}
 	}
 	batches := !o.NoBatch && canBatch(raw)
+	plain, _ := s.conn.(*net.UDPConn)
+	if o.OwnThread && batches {
+		own, err := onThread(plain)
+		if err != nil {
+			return err
+		}
+		s.conn, plain = own, nil
+		if raw, err = own.SyscallConn(); err != nil {
+			return err
+		}
+	}
 	o.Bursts = o.Bursts && batches
 	var told asked
 	err = onDescriptor(raw, func(fd uintptr) (err error) {
@@ -62,11 +84,8 @@ func (s *socket) configure(o Options) error {
 		return err
 	}
 	s.bursts.able.Store(told.segments)
-	alone, err := newWriter(s.conn, s.local.Addr().Is4(), told.addr)
-	if err != nil {
-		return err
-	}
-	s.in, s.out = &reader{conn: s.conn, asked: told, drops: &s.drops}, alone
+	alone := newWriter(s.conn, raw, s.local.Addr().Is4(), told.addr)
+	s.in, s.out = &reader{conn: plain, asked: told, drops: &s.drops}, alone
 	if batches {
 		s.in, s.out = newBatches(s, raw, alone, told)
 	}

@@ -49,6 +49,12 @@ type Options struct {
 	// 0 is as many as lone datagrams. With a few peers a few are enough.
 	BurstBuffers int
 
+	// OwnThread has calls wait in the system, where it can do that (Linux, unless NoBatch is set), and not in the
+	// runtime's poller, which is the cheaper for a goroutine that does nothing else than move datagrams: each
+	// that waits holds a thread. Then SetReadDeadline is an error, ReadAhead reads nothing, and peers whose zone has
+	// a name have no route.
+	OwnThread bool
+
 	// NoBatch moves one datagram a system call, also where many could share one.
 	NoBatch bool
 

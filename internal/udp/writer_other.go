@@ -2,12 +2,18 @@
 
 package udp
 
-import "net"
+import (
+	"net"
+	"syscall"
+)
 
 // writer sends the datagrams of one socket.
 type writer struct{ conn *net.UDPConn }
 
-func newWriter(c *net.UDPConn, _, _ bool) (*writer, error) { return &writer{c}, nil }
+func newWriter(c descriptor, _ syscall.RawConn, _, _ bool) *writer {
+	plain, _ := c.(*net.UDPConn)
+	return &writer{plain}
+}
 
 func (w *writer) write(ds []Datagram) (int, error) {
 	for i := range ds {

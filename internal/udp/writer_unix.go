@@ -15,7 +15,8 @@ import (
 
 // writer sends one datagram a system call.
 type writer struct {
-	conn  *net.UDPConn
+	conn  descriptor
+	plain *net.UDPConn // conn, or nil
 	raw   syscall.RawConn
 	v4    bool
 	asked bool                  // a datagram may name the address that it leaves from
@@ -33,14 +34,11 @@ type writer struct {
 }
 
 // newWriter returns the writer of a socket of one address family.
-func newWriter(c *net.UDPConn, v4, asked bool) (*writer, error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
+func newWriter(c descriptor, raw syscall.RawConn, v4, asked bool) *writer {
 	w := &writer{conn: c, raw: raw, v4: v4, asked: asked}
+	w.plain, _ = c.(*net.UDPConn)
 	w.try = w.attempt
-	return w, nil
+	return w
 }
 
 func (w *writer) write(ds []Datagram) (int, error) {
@@ -57,7 +55,10 @@ func (w *writer) writeOne(d *Datagram) error {
 		return ErrNoRoute
 	}
 	if d.Peer.Addr().Zone() != "" { // the standard library knows its number
-		_, _, err := w.conn.WriteMsgUDPAddrPort(d.Payload(), w.source(nil, d.Local), d.Peer)
+		if w.plain == nil {
+			return ErrNoRoute
+		}
+		_, _, err := w.plain.WriteMsgUDPAddrPort(d.Payload(), w.source(nil, d.Local), d.Peer)
 		return err
 	}
 	w.mu.Lock()
@@ -84,7 +85,7 @@ func (w *writer) source(b []byte, from netip.Addr) []byte {
 // it is to be called again when there is room.
 func (w *writer) attempt(fd uintptr) bool {
 	for {
-		_, w.err = unix.SendmsgN(int(fd), w.payload, w.control, w.to, 0)
+		_, w.err = unix.SendmsgN(int(fd), w.payload, w.control, w.to, unix.MSG_DONTWAIT)
 		if !errors.Is(w.err, unix.EINTR) {
 			return w.room.enough(w.err)
 		}
