@@ -197,11 +197,11 @@ func (p *plan) effects() []FaultEffect {
 		if i < 2 {
 			e.End, calm = min(f.end, p.length)*at, f.end
 		}
-		firstBin, lastBin := f.begin/100, p.length/100-1
-		if n := next(f.begin); n >= 0 {
-			lastBin = max(firstBin, min(n/100, lastBin)-1)
+		e.End = max(e.End, e.Begin)
+		firstBin, lastBin := f.begin/100, p.length/100-1 // none if it begins after the last request
+		if n := next(f.begin); n >= 0 && n < p.length {
+			lastBin = max(firstBin, n/100-1)
 		}
-		firstBin = min(firstBin, p.length/100-1)
 		for bin := firstBin; bin <= lastBin; bin++ {
 			submitted, decided := p.availability(bin, bin)
 			if submitted == 0 {

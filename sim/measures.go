@@ -124,7 +124,7 @@ type Bin struct {
 type FaultEffect struct {
 	Fault int           `json:"fault"` // an index into Scenario.Faults
 	Begin time.Duration `json:"begin_ns"`
-	End   time.Duration `json:"end_ns"` // the scenario's length, if the fault is for good
+	End   time.Duration `json:"end_ns"` // the scenario's length at most, or Begin if that is later
 
 	Lowest    PerMillion    `json:"lowest_availability_ppm"` // of a bin
 	Submitted uint64        `json:"submitted"`               // until recovery

@@ -99,8 +99,9 @@ func (s faultSpans) effects(t *Timeline, length time.Duration) []FaultEffect {
 	effects := make([]FaultEffect, 0, len(s))
 	for i := range s {
 		span := &s[i]
-		e := FaultEffect{Fault: span.fault, Begin: span.begin, End: min(span.end, length), Disagreed: span.disagreed}
-		e.dip(t, s.next(span.begin))
+		e := FaultEffect{Fault: span.fault, Begin: span.begin, Disagreed: span.disagreed}
+		e.End = max(span.begin, min(span.end, length))
+		e.dip(t, s.next(span.begin), length)
 		if span.calm < length {
 			e.Watched = min(s.watchedUntil(span), length) - span.calm
 		}
@@ -113,13 +114,16 @@ func (s faultSpans) effects(t *Timeline, length time.Duration) []FaultEffect {
 }
 
 // dip looks at the bins from that in which the fault began to the one before that in which the next
-// one did.
-func (e *FaultEffect) dip(t *Timeline, next time.Duration) {
+// one did. From the length on, when nobody submits any more, there are none.
+func (e *FaultEffect) dip(t *Timeline, next, length time.Duration) {
+	e.Lowest, e.Recovered = 1_000_000, true
+	if e.Begin >= length {
+		return
+	}
 	first, beyond := t.index(e.Begin), len(t.Bins)
-	if next != forGood {
+	if next < length {
 		beyond = max(t.index(next), first+1)
 	}
-	e.Lowest, e.Recovered = 1_000_000, true
 	var submitted, lost uint64
 	for i := first; i < beyond; i++ {
 		b := &t.Bins[i]
@@ -132,7 +136,7 @@ func (e *FaultEffect) dip(t *Timeline, next time.Duration) {
 		e.Lowest = min(e.Lowest, share)
 		e.Recovered = share >= recoveredPPM
 		if !e.Recovered {
-			e.Recovery = time.Duration(i+1)*t.Bin - e.Begin
+			e.Recovery = min(time.Duration(i+1)*t.Bin, length) - e.Begin
 			e.Submitted, e.Lost = submitted, lost
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -139,7 +138,7 @@ func readRTT(text string) (sim.Dist, error) {
 	if strings.HasSuffix(name, ".hlog") {
 		rest = strings.TrimSpace(rest + " whole")
 	}
-	return scenario.Dist(strings.TrimSpace("file "+name+" "+rest), os.ReadFile)
+	return scenario.Dist(strings.TrimSpace("file "+name+" "+rest), scenario.ReadData)
 }
 
 // parseLoss reads a percentage.

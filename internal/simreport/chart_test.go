@@ -151,3 +151,13 @@ func TestGaps(t *testing.T) {
 		t.Errorf("the line is %s, want %s", f.Lines[0].D, want)
 	}
 }
+
+// TestFaultAfterTheLength has a fault begin when nobody asks any more: its shade is not turned inside out.
+func TestFaultAfterTheLength(t *testing.T) {
+	faults := []sim.Fault{{Kind: sim.FaultEmpty, At: 12 * time.Second}, {Kind: sim.FaultEmpty, At: 11 * time.Second, For: time.Second}}
+	for _, v := range faultViews(&sim.Scenario{Length: 10 * time.Second, Faults: faults}) {
+		if v.begin != 10*time.Second || v.end != v.begin {
+			t.Errorf("%s is drawn from %v to %v", v.When, v.begin, v.end)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func faultViews(s *sim.Scenario) []faultView {
 			v.When = fmt.Sprintf("from %v on", f.At)
 			v.end = s.Length
 		}
-		v.end = min(v.end, s.Length)
+		v.begin, v.end = min(v.begin, s.Length), min(v.end, s.Length) // what comes later is at the charts' edge
 		all = append(all, v)
 	}
 	return all

@@ -90,7 +90,7 @@ func LoadFile(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scenario: %w", yamlfile.InFile(path, err))
 	}
-	f, err := ParseFile(data, func(name string) ([]byte, error) { return readFile(dir, name) })
+	f, err := ParseFile(data, func(name string) ([]byte, error) { return readBeside(dir, name) })
 	if err != nil {
 		return nil, fmt.Errorf("scenario: %w", yamlfile.InFile(path, err))
 	}
@@ -137,6 +137,23 @@ func (f *File) pick(variant string) (*sim.Scenario, error) {
 		return nil, fmt.Errorf("scenario: %s has no variants", f.Scenario.Name)
 	}
 	return nil, fmt.Errorf("scenario: %s has no variant %q; it has %s", f.Scenario.Name, variant, strings.Join(known, ", "))
+}
+
+// readBeside reads a data file. A pipe that nobody writes to would hold the reader up for good.
+func readBeside(dir fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(dir, name)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() { // of a directory the reader tells
+		return nil, errors.New("it is no regular file")
+	}
+	return readFile(dir, name)
+}
+
+// ReadData reads a data file by its path, for [Dist]: a regular one of at most 64 MiB.
+func ReadData(path string) ([]byte, error) {
+	return readBeside(os.DirFS(filepath.Dir(path)), filepath.Base(path))
 }
 
 // readFile reads a file that is not below the directory only by way of a symlink.
