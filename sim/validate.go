@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/core"
@@ -67,7 +68,12 @@ func (c *checker) that(ok bool, field, format string, args ...any) {
 	}
 }
 
+// unseen tells a character that a terminal would obey rather than show, or that would break a log's line.
+func unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+
 func (c *checker) checkRun() {
+	c.that(!strings.ContainsFunc(c.s.Name, unseen), "Name", "%q has control characters; remove them", c.s.Name)
+	c.that(!strings.ContainsFunc(c.s.Purpose, unseen), "Purpose", "%q has control characters; remove them", c.s.Purpose)
 	c.that(c.s.Length > 0 && c.s.Length <= maxLength, "Length", "it is above 0 and at most %v", maxLength)
 	c.that(c.s.Warmup >= 0 && c.s.Warmup < c.s.Length, "Warmup", "it is from 0 to below the length of %v", c.s.Length)
 	c.that(c.s.Auth <= apikey.AuthAES, "Auth", "it is none, cookie or aes")
@@ -102,7 +108,8 @@ func (c *checker) checkCore(group int) {
 
 // name checks a name that others refer to; taken has those before it.
 func (c *checker) name(field, name string, taken map[string]bool) {
-	c.that(name != "" && !strings.ContainsAny(name, " \t\n*/"), field, "%q is no name: it has no blanks, no * and no /, and is not empty", name)
+	c.that(name != "" && !strings.ContainsAny(name, " */") && !strings.ContainsFunc(name, unseen), field,
+		"%q is no name: it has no blanks, no * and no /, no control characters, and is not empty", name)
 	c.that(!taken[name], field, "there is another %q", name)
 	taken[name] = true
 }

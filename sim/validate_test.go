@@ -38,6 +38,8 @@ func TestValidate(t *testing.T) {
 	}
 	backwards := Uniform(2, 1)
 	for field, change := range map[string]func(*Scenario){
+		"Name":                                 func(s *Scenario) { s.Name = "a\nb" },
+		"Purpose":                              func(s *Scenario) { s.Purpose = "\x1b[2J" },
 		"Length":                               func(s *Scenario) { s.Length = 0 },
 		"Warmup":                               func(s *Scenario) { s.Warmup = s.Length },
 		"Auth":                                 func(s *Scenario) { s.Auth = 4 },
@@ -54,6 +56,7 @@ func TestValidate(t *testing.T) {
 		"Trackers[0].TTL":                      func(s *Scenario) { s.Trackers[0].TTL = 0 },
 		"Trackers[0].MaxSamples":               func(s *Scenario) { s.Trackers[0].MaxSamples = 0 },
 		"Servers":                              func(s *Scenario) { s.Servers = nil; s.DNS.Members = nil; s.Faults = nil },
+		"Servers[0].Name":                      func(s *Scenario) { s.Servers[0].Name = "A\x1b[31m" },
 		"Servers[1].Name":                      func(s *Scenario) { s.Servers[1].Name = "A" },
 		"Servers[0].Age":                       func(s *Scenario) { s.Servers[0].Age = ms(1500) },
 		"Servers[0].Workers":                   func(s *Scenario) { s.Servers[0].Workers = -1 },

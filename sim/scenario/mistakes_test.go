@@ -17,6 +17,8 @@ func TestMistakes(t *testing.T) {
 		{"weather: fair" + web, "1:1: the file has no field `weather`; it has name, purpose, length, "},
 		{"length: 5s\nlength: 6s" + web, "2:1: `length` is there twice; remove one"},
 		{"{[a]: b}", "1:2: a field's name must be a text"},
+		{"name: \"a\\e[31m\"" + web, "1:7: "},
+		{"purpose: \"\\e[2J\"" + web, "1:10: "},
 		{"length: 5" + web, "1:9: `length` must be a duration such as 10s, 250ms or 1.5ms, not \"5\""},
 		{"length: -5s" + web, "1:9: `length` must not be below 0"},
 		{"length:" + web, "1:8: `length` must be a text"},

@@ -95,7 +95,7 @@ func decode(root *yaml.Node, open func(name string) ([]byte, error)) (*sim.Scena
 func (d *decoder) fileFields(s *sim.Scenario) []field {
 	return []field{
 		value(d, "name", "Name", &s.Name, text),
-		value(d, "purpose", "Purpose", &s.Purpose, text),
+		value(d, "purpose", "Purpose", &s.Purpose, sentence),
 		value(d, "length", "Length", &s.Length, duration),
 		value(d, "warmup", "Warmup", &s.Warmup, duration),
 		value(d, "policy", "Policy", &s.Policy, requestPolicy),

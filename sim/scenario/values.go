@@ -18,6 +18,12 @@ import (
 
 func text(n *yaml.Node, what string) (string, error) { return yamlfile.Text(n, what) }
 
+// sentence reads a text of one line; the file may break it.
+func sentence(n *yaml.Node, what string) (string, error) {
+	s, err := yamlfile.Text(n, what)
+	return strings.Join(strings.Fields(s), " "), err
+}
+
 func duration(n *yaml.Node, what string) (time.Duration, error) {
 	d, err := step(n, what)
 	if err == nil && d < 0 {
