@@ -30,6 +30,9 @@ func newOutput(name string, force bool) (*output, error) {
 	var err error
 	// The file is to have the permissions that the user's umask gives.
 	if o.File, err = os.OpenFile(name+"."+rand.Text()[:8]+".part", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err != nil {
+		if why := new(fs.PathError); errors.As(err, &why) {
+			err = &fs.PathError{Op: why.Op, Path: name, Err: why.Err} // the name that the user gave
+		}
 		return nil, err
 	}
 	return o, nil
@@ -49,6 +52,20 @@ func (o *output) free() error {
 		return fmt.Errorf("%s is no regular file, and cannot be replaced", o.name)
 	case !o.force:
 		return fmt.Errorf("%s is there already; give another name, or --force to replace it", o.name)
+	}
+	return nil
+}
+
+// notOver reports that a file to be written is one of those that are read.
+func notOver(name string, inputs ...string) error {
+	written, err := os.Stat(name)
+	if err != nil || written.IsDir() {
+		return nil // there is none yet, or to write it will tell
+	}
+	for _, input := range inputs {
+		if read, err := os.Stat(input); err == nil && os.SameFile(written, read) {
+			return fmt.Errorf("%s is what is to be read, %s; give another name", name, input)
+		}
 	}
 	return nil
 }

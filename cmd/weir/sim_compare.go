@@ -66,14 +66,17 @@ func (c *simCompareCmd) Run(ctx context.Context, line *kong.Context, std *stdio)
 	if err != nil {
 		return err
 	}
+	report, err := newReport(c.Report, names)
+	if err != nil {
+		return err
+	}
+	defer report.discard()
 	comparisons, err := playPlan(ctx, std, plan)
 	if err != nil {
 		return err
 	}
-	if c.Report != "" {
-		if err := writeReport(c.Report, line.Args, comparisons, texts); err != nil {
-			return err
-		}
+	if err := writeReport(report, line.Args, comparisons, texts); err != nil {
+		return err
 	}
 	if c.JSON {
 		return writeCompareJSON(std.out, comparisons)

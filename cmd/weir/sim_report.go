@@ -2,8 +2,8 @@ package main
 
 import (
 	"bufio"
-	"errors"
-	"os"
+	"fmt"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -28,19 +28,40 @@ func sources(report string, names []string) ([]string, error) {
 	return texts, nil
 }
 
-// writeReport writes comparisons and the texts of their scenarios into a file. args are those of
-// the command that made them.
-func writeReport(file string, args []string, comparisons []simcompare.Comparison, texts []string) (err error) {
+// newReport begins the file of a report, before anything is played, and is no file if there is to be none.
+func newReport(name string, scenarios []string) (*output, error) {
+	if err := notOver(name, filesOf(scenarios)...); err != nil {
+		return nil, usage(fmt.Errorf("--report: %w", err))
+	}
+	return newOutput(name, true)
+}
+
+// filesOf are the files that scenarios may be read from: one is named, or a variant behind it.
+func filesOf(scenarios []string) (files []string) {
+	for _, name := range scenarios {
+		files = append(files, name, filepath.Dir(name))
+	}
+	return files
+}
+
+// writeReport writes comparisons and the texts of their scenarios into a file, if there is to be one. args
+// are those of the command that made them.
+func writeReport(file *output, args []string, comparisons []simcompare.Comparison, texts []string) error {
+	if file.File == nil {
+		return nil
+	}
 	p := &simreport.Page{Command: commandLine(args), Version: thisVersion()}
 	for i := range comparisons {
 		p.Parts = append(p.Parts, simreport.Part{Comparison: &comparisons[i], Text: texts[i]})
 	}
-	f, err := os.Create(file)
-	if err != nil {
+	out := bufio.NewWriter(file)
+	if err := simreport.Write(out, p); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(f)
-	return errors.Join(simreport.Write(out, p), out.Flush(), f.Close())
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return file.keep()
 }
 
 // thisVersion is what weir version prints, in one line.

@@ -58,11 +58,19 @@ func (c *simRunCmd) Run(ctx context.Context, line *kong.Context, std *stdio) (er
 	if err != nil {
 		return err
 	}
+	report, err := newReport(c.Report, []string{c.Scenario})
+	if err != nil {
+		return err
+	}
+	defer report.discard()
 	jobs := make([]simrun.Job, c.Seeds)
 	for i := range jobs {
 		jobs[i] = simrun.Job{Scenario: s, Seed: c.Seed + uint64(i)}
 	}
 	if c.Log != "" {
+		if err := notOver(c.Log, filesOf([]string{c.Scenario})...); err != nil {
+			return usage(fmt.Errorf("--log: %w", err))
+		}
 		file, err := os.Create(c.Log)
 		if err != nil {
 			return err
@@ -86,10 +94,8 @@ func (c *simRunCmd) Run(ctx context.Context, line *kong.Context, std *stdio) (er
 	comparison := simcompare.Comparison{
 		Scenario: s, Seed: c.Seed, Seeds: c.Seeds, Columns: []simcompare.Column{simcompare.NewColumn(name, s.Policy, runs)},
 	}
-	if c.Report != "" {
-		if err := writeReport(c.Report, line.Args, []simcompare.Comparison{comparison}, texts); err != nil {
-			return err
-		}
+	if err := writeReport(report, line.Args, []simcompare.Comparison{comparison}, texts); err != nil {
+		return err
 	}
 	if c.JSON {
 		return writeSimJSON(std.out, s, c.Seed, runs)

@@ -49,6 +49,10 @@ func (c *tuneCmd) Run(ctx context.Context, line *kong.Context, std *stdio) error
 	if err != nil {
 		return usage(err)
 	}
+	read, _, _ := strings.Cut(c.RTT, " ")
+	if err := notOver(c.Report, read); err != nil {
+		return usage(fmt.Errorf("--report: %w", err))
+	}
 	// A file that cannot be written is better known now than in two minutes.
 	report, err := newOutput(c.Report, true)
 	if err != nil {
