@@ -58,12 +58,10 @@ func (o *output) free() error {
 
 // notOver reports that a file to be written is one of those that are read.
 func notOver(name string, inputs ...string) error {
-	written, err := os.Stat(name)
-	if err != nil || written.IsDir() {
-		return nil // there is none yet, or to write it will tell
-	}
+	written, _ := os.Stat(name) // if there is none yet, it is nobody's; what else is wrong with it, writing it tells
 	for _, input := range inputs {
-		if read, err := os.Stat(input); err == nil && os.SameFile(written, read) {
+		read, err := os.Stat(input)
+		if err == nil && !read.IsDir() && os.SameFile(written, read) {
 			return fmt.Errorf("%s is what is to be read, %s; give another name", name, input)
 		}
 	}
