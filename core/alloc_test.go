@@ -56,10 +56,15 @@ type driver struct {
 
 func newDriver(tb testing.TB, auth apikey.Auth, records int) *driver {
 	tb.Helper()
+	return newDriverOf(tb, auth, records, policy.StrictOldest())
+}
+
+func newDriverOf(tb testing.TB, auth apikey.Auth, records int, p policy.Policy) *driver {
+	tb.Helper()
 	c := newTestCore(tb, 2, func(cfg *Config) {
 		cfg.Key = testKey(tb, auth)
 		cfg.Entropy = &counter{}
-		cfg.Policy = policy.StrictOldest()
+		cfg.Policy = p
 	})
 	d := &driver{tb: tb, c: c, request: *askOne(), oldest: serverID(0), answer: make([]byte, 0, wire.MaxDatagram)}
 	d.step = c.Timeline().Horizon() / time.Duration(records)
@@ -136,5 +141,21 @@ func TestNoAllocation(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, f); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
+	}
+}
+
+// TestDelayedDeliveryAllocatesNothing decides requests of which one server never hears, so that each is
+// owed a delivery that a timer makes later.
+func TestDelayedDeliveryAllocatesNothing(t *testing.T) {
+	p := policy.Default()
+	p.DeliveryDelay = 1
+	d := newDriverOf(t, apikey.AuthCookie, 1000, p)
+	before := d.c.Stats().Sent[SendCompletion]
+	const runs = 1000
+	if n := testing.AllocsPerRun(runs, d.cycle); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if n := d.c.Stats().Sent[SendCompletion] - before; n < runs || n > runs+2 {
+		t.Errorf("%d deliveries of %d requests", n, runs)
 	}
 }
