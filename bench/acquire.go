@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -15,6 +17,7 @@ import (
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/discovery"
 	"github.com/weirhq/weir/ident"
+	generator "github.com/weirhq/weir/internal/load"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -135,4 +138,50 @@ func compareAcquire(ctx context.Context, c *comparing) (ours, theirs []sample, e
 	}
 	return inTurns(c.plan.Groups, func() (sample, error) { return timeTrips(ctx, acquire, c.plan.Slice) },
 		func() (sample, error) { return timeTrips(ctx, bare, c.plan.Slice) })
+}
+
+// compareCrowd measures what many goroutines get decided by way of one client, beside what the floor decides of
+// lone requests in flight from many sockets.
+func compareCrowd(ctx context.Context, c *comparing) (ours, theirs []sample, err error) {
+	const crowd, lone = 256, 64
+	acquire, closeClient, err := newAcquire(ctx, c.ours, c.tenant.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeClient()
+	floor, err := startFloor(c.tenant, 0, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer floor.end()
+	cfg := generator.Config{
+		Keys: []apikey.Key{c.tenant.key}, Flows: lone, InFlight: lone, NoBursts: true,
+		For: c.plan.Slice, WarmUp: c.plan.Slice / 5,
+	}
+	return inTurns(c.plan.Groups, func() (sample, error) { return countTrips(ctx, acquire, crowd, c.plan.Slice) },
+		func() (sample, error) { return measure(ctx, floor, cfg) })
+}
+
+// countTrips counts the round trips that so many goroutines make in some time.
+func countTrips(ctx context.Context, trip roundTrip, crowd int, span time.Duration) (sample, error) {
+	var made atomic.Uint64
+	ended := make(chan error)
+	start := time.Now()
+	for range crowd {
+		go func() {
+			for ctx.Err() == nil && time.Since(start) < span {
+				if err := trip(); err != nil {
+					ended <- err
+					return
+				}
+				made.Add(1)
+			}
+			ended <- context.Cause(ctx)
+		}()
+	}
+	var failed error
+	for range crowd {
+		failed = cmp.Or(failed, <-ended)
+	}
+	return sample{PerSecond: float64(made.Load()) / time.Since(start).Seconds()}, failed
 }

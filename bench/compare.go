@@ -101,6 +101,9 @@ var comparisons = []comparison{
 		{"gso", "decisions a second, 256 in flight in bursts, on loopback", perSecond, 2, 4, false},
 	}, withFloor(4, 256, false, generator.Work{})},
 	{[]bar{
+		{"gso_client", "decisions a second of 256 goroutines with one client, by the floor's of 64 lone requests", perSecond, 1.2, 2, false},
+	}, compareCrowd},
+	{[]bar{
 		{"rtt_p50", "p50 of Acquire, one in flight, by a bare round trip's", p50, 1.4, 1.15, true},
 	}, compareAcquire},
 	{[]bar{
