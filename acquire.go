@@ -92,7 +92,7 @@ func (c *Client) trySubmit(k *call, label string) (attempt <-chan struct{}, err 
 	c.settle(now, ob)
 	running, cause := c.discovery.attempt, c.discovery.err
 	c.mu.Unlock()
-	c.flush(ob)
+	c.depart(ob)
 	if err == nil {
 		return nil, nil
 	}

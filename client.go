@@ -25,14 +25,15 @@ import (
 //
 // It is the state machine of package core plus I/O: at most two sockets (one
 // IPv4, one IPv6, each opened when a server needs it; more for moments, while
-// steering replaces one), a goroutine to read each, one for the timer, and one
-// for each DNS lookup.
+// steering replaces one), a goroutine to read each, one for the timer, one for what
+// many callers ask at once, and one for each DNS lookup.
 type Client struct {
 	platform
 	resolver     discovery.Resolver
 	logger       *slog.Logger // nil: no log
 	layout       wire.Layout
 	socketBuffer int
+	bursts       bool
 
 	mu        sync.Mutex // no system call is made under it, but to open a socket
 	core      *core.Core
@@ -51,6 +52,7 @@ type Client struct {
 	outboxes, spares, reports sync.Pool // of *outbox, *call, *report
 
 	arrivals   arrivals
+	departures departures
 	readErrors atomic.Uint64 // passing ones
 	ctx        context.Context
 	cancel     context.CancelFunc // ends everything that the client started
@@ -112,6 +114,7 @@ func newClient(cfg Config, p platform) (*Client, error) {
 		logger:       cfg.Logger,
 		layout:       cfg.Layout,
 		socketBuffer: cmp.Or(cfg.SocketBuffer, 1<<20),
+		bursts:       !cfg.NoBursts,
 		core:         state,
 		calls:        make(map[core.RequestID]*call),
 		armed:        never,
@@ -119,6 +122,7 @@ func newClient(cfg Config, p platform) (*Client, error) {
 		sockets:      make(map[core.SocketID]*socket),
 		lookups:      make(map[core.LookupID]context.CancelFunc),
 		discovery:    newDiscoveryState(),
+		departures:   departures{handOver: make(chan struct{}, 1)},
 	}
 	now := c.clock()
 	if coreConfig.Domain == "" {
@@ -132,6 +136,7 @@ func newClient(cfg Config, p platform) (*Client, error) {
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.wg.Go(c.drive)
+	c.wg.Go(c.sendQueued)
 	ob := c.getOutbox()
 	c.mu.Lock()
 	c.core.HandleTimer(now) // begins discovery

@@ -58,6 +58,10 @@ type Config struct {
 	// for sending what a dead server on the same link has not taken, until the
 	// kernel gives it up.
 	SocketBuffer int
+	// NoBursts moves datagrams one by one. Otherwise those that leave for one server at the same time, and
+	// answers that come close together, go many in one buffer of the system's, where it can do that
+	// (Linux; docs/server.md, "Bursts").
+	NoBursts bool
 	// Logger gets what happens to discovery and sockets; nil means no log. It is
 	// never given a secret, and nothing for a request. It is called in a goroutine
 	// of its own, for one line at a time: one that blocks holds up Close and further

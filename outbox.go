@@ -61,6 +61,12 @@ func (ob *outbox) slot() *udp.Datagram {
 // flush does what ob holds, and what follows from sends that fail, and gives ob
 // back. It is called without the lock.
 func (c *Client) flush(ob *outbox) {
+	c.discharge(ob)
+	ob.event = core.Event{}
+	c.outboxes.Put(ob)
+}
+
+func (c *Client) discharge(ob *outbox) {
 	for {
 		ob.write(c.clock)
 		for _, k := range ob.wake {
@@ -77,7 +83,7 @@ func (c *Client) flush(ob *outbox) {
 		clear(ob.retired)
 		ob.wake, ob.hangUp, ob.retired = ob.wake[:0], ob.hangUp[:0], ob.retired[:0]
 		if len(ob.failed) == 0 {
-			break
+			return
 		}
 		now := c.clock()
 		c.mu.Lock()
@@ -89,8 +95,6 @@ func (c *Client) flush(ob *outbox) {
 		c.settle(now, ob)
 		c.mu.Unlock()
 	}
-	ob.event = core.Event{}
-	c.outboxes.Put(ob)
 }
 
 // write sends the datagrams, neighbors of one socket in one call, and notes

@@ -22,6 +22,8 @@ type clogged struct {
 	mu      sync.Mutex
 	gate    chan struct{} // nil while open
 	options []udp.Options // of each socket
+	writes  []int         // datagrams of each Write
+	fails   error         // of all of them
 }
 
 type cloggedConn struct {
@@ -58,7 +60,8 @@ func (h *clogged) open() {
 
 func (c *cloggedConn) Write(ds []udp.Datagram) (int, error) {
 	c.host.mu.Lock()
-	gate := c.host.gate
+	gate, fails := c.host.gate, c.host.fails
+	c.host.writes = append(c.host.writes, len(ds))
 	c.host.mu.Unlock()
 	for i := range ds {
 		if gate != nil && ds[i].Peer.Addr() == c.host.to {
@@ -66,6 +69,9 @@ func (c *cloggedConn) Write(ds []udp.Datagram) (int, error) {
 			case <-gate:
 			case <-c.closed:
 			}
+		}
+		if fails != nil {
+			return i, fails
 		}
 		if _, err := c.Conn.Write(ds[i : i+1]); err != nil {
 			return i, err

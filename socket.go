@@ -105,7 +105,8 @@ func (c *Client) adopt(conn udp.Conn) *socket {
 }
 
 func (c *Client) socketOptions() udp.Options {
-	return udp.Options{ReadBuffer: c.socketBuffer, WriteBuffer: c.socketBuffer}
+	const servers = 4 // as many as send bursts at one time
+	return udp.Options{ReadBuffer: c.socketBuffer, WriteBuffer: c.socketBuffer, Bursts: c.bursts, BurstBuffers: servers}
 }
 
 // wildcard returns the unspecified address of a family, port 0.

@@ -1,0 +1,168 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What is asked while a send hangs leaves together when it goes on: one system call for each socket, and
+// every one of them is decided. Whoever hung is not kept by the others.
+func TestDeparturesLeaveTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newClogged(t)
+		c := w.client()
+		acquire(t, c)
+		h.clog()
+		var all sync.WaitGroup
+		ask := func() {
+			all.Go(func() {
+				if _, err := c.Acquire(context.Background(), oneToken()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		ask()
+		synctest.Wait() // it hangs
+		h.mu.Lock()
+		h.writes = nil
+		h.mu.Unlock()
+		const crowd = 20
+		for range crowd {
+			ask()
+		}
+		synctest.Wait()
+		h.mu.Lock()
+		if len(h.writes) != 0 {
+			t.Errorf("writes while one hangs: %v", h.writes)
+		}
+		h.mu.Unlock()
+		if n := c.Stats().InFlight; n != crowd { // the first is decided, though its send hangs still
+			t.Errorf("%d in flight", n)
+		}
+		h.open()
+		all.Wait()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		// Two servers of a family each; deliveries may come in between.
+		together := 0
+		for _, n := range h.writes {
+			if n == crowd {
+				together++
+			}
+		}
+		if together != 2 {
+			t.Errorf("writes of %v datagrams", h.writes)
+		}
+	})
+}
+
+// Each request hears of its own failed sends, whoever made them.
+func TestDeparturesThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newClogged(t)
+		c := w.client()
+		acquire(t, c)
+		h.clog()
+		h.mu.Lock()
+		h.fails = errors.New("no way")
+		h.mu.Unlock()
+		errs := make(chan error)
+		const crowd = 10
+		for range crowd {
+			go func() {
+				_, err := c.Acquire(context.Background(), oneToken())
+				errs <- err
+			}()
+			synctest.Wait()
+		}
+		h.open()
+		for range crowd {
+			if err := <-errs; !errors.Is(err, ErrIO) {
+				t.Errorf("%v", err)
+			}
+		}
+		h.mu.Lock()
+		h.fails = nil
+		h.mu.Unlock()
+		acquire(t, c)
+	})
+}
+
+// Close ends those that are queued, and what they were to be sent from is let go of.
+func TestCloseEndsDepartures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newClogged(t)
+		c := w.client()
+		acquire(t, c)
+		h.clog()
+		errs := make(chan error)
+		const crowd = 30
+		for i := range crowd {
+			ctx, cancel := context.WithCancel(context.Background())
+			t.Cleanup(cancel)
+			if i%3 == 2 { // some are gone before
+				time.AfterFunc(time.Millisecond, cancel)
+			}
+			go func() {
+				_, err := c.Acquire(ctx, oneToken())
+				errs <- err
+			}()
+			synctest.Wait()
+		}
+		go func() {
+			pass(2 * time.Millisecond)
+			c.Close()
+		}()
+		canceled, decided := 0, 0
+		for range crowd {
+			switch err := <-errs; {
+			case errors.Is(err, context.Canceled):
+				canceled++
+			case err == nil:
+				decided++
+			case !errors.Is(err, ErrClosed):
+				t.Errorf("%v", err)
+			}
+		}
+		if canceled != crowd/3 || decided != 1 { // the first, whose send hangs at the second server
+			t.Errorf("%d were canceled, %d decided", canceled, decided)
+		}
+		expectClosed(t, c)
+		if ports := w.host.Ports(); len(ports) != 0 {
+			t.Errorf("sockets are open: %v", ports)
+		}
+	})
+}
+
+// The queue is handed on in order, and nothing is sent twice or forgotten, however they come.
+func TestDeparturesUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		c := w.client()
+		const crowd, each = 100, 20
+		var all sync.WaitGroup
+		for range crowd {
+			all.Go(func() {
+				for range each {
+					if _, err := c.Acquire(context.Background(), oneToken()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		s := c.Stats()
+		if s.InFlight != 0 {
+			t.Errorf("%d in flight", s.InFlight)
+		}
+		c.departures.mu.Lock()
+		defer c.departures.mu.Unlock()
+		if c.departures.sending || len(c.departures.queue) != 0 {
+			t.Errorf("left over: %+v", len(c.departures.queue))
+		}
+	})
+}
