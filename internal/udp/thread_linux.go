@@ -16,7 +16,8 @@ import (
 
 // threadConn is the descriptor of a socket whose reads wait in the system: the runtime's poller, which
 // takes several system calls for each wait, knows nothing of it. The descriptor itself blocks, so what
-// is not to wait says so with each call.
+// is not to wait says so with each call. A read that waits looks up once a second, so that Close ends it
+// even where the system does not wake it.
 type threadConn struct {
 	fd       int
 	closed   atomic.Bool
@@ -39,7 +40,9 @@ func onThread(c *net.UDPConn) (*threadConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take the socket: %w", err)
 	}
-	if err := errors.Join(c.Close(), unix.SetNonblock(t.fd, false)); err != nil {
+	look := unix.Timeval{Sec: 1}
+	err = errors.Join(c.Close(), unix.SetNonblock(t.fd, false), unix.SetsockoptTimeval(t.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &look))
+	if err != nil {
 		_ = unix.Close(t.fd)
 		return nil, fmt.Errorf("take the socket: %w", err)
 	}
@@ -57,7 +60,7 @@ func (t *threadConn) Control(f func(fd uintptr)) error {
 	})
 }
 
-// Read calls f, which waits by itself, until it returns true.
+// Read calls f, which waits by itself for about a second, until it returns true.
 func (t *threadConn) Read(f func(fd uintptr) bool) error {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

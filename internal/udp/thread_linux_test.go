@@ -129,3 +129,28 @@ func TestOwnThreadAwaitsRoom(t *testing.T) {
 		t.Error("it waited beyond its deadline")
 	}
 }
+
+// A read goes on when it has waited in vain, and notices that the socket was closed meanwhile.
+func TestOwnThreadLooksUp(t *testing.T) {
+	c := threadSocket(t, Options{}).conn.(*threadConn)
+	n := 0
+	err := c.Read(func(fd uintptr) bool {
+		limit, err := unix.GetsockoptTimeval(int(fd), unix.SOL_SOCKET, unix.SO_RCVTIMEO)
+		if err != nil || limit.Sec != 1 {
+			t.Errorf("it waits for %v, %v", limit, err)
+		}
+		n++
+		return n == 3
+	})
+	if err != nil || n != 3 {
+		t.Errorf("%v after %d looks", err, n)
+	}
+	defer c.closed.Store(false) // so that it is closed in earnest
+	err = c.Read(func(uintptr) bool {
+		c.closed.Store(true)
+		return false
+	})
+	if !Closed(err) {
+		t.Errorf("closed meanwhile: %v", err)
+	}
+}
