@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/wire"
@@ -37,9 +38,11 @@ func (s *Server) listen() error {
 		l := &listener{addr: conns[0].LocalAddr()}
 		s.listeners = append(s.listeners, l)
 		for _, c := range conns {
-			l.workers = append(l.workers, &worker{
-				id: s.id, conn: c, clock: s.settings.Clock, registry: s.registry, counts: &s.counts,
-			})
+			w := &worker{id: s.id, conn: c, clock: s.settings.Clock, registry: s.registry, counts: &s.counts}
+			if own, ok := c.(interface{ Nap(time.Duration) }); ok {
+				w.moderation.nap = own.Nap
+			}
+			l.workers = append(l.workers, w)
 		}
 		for _, w := range l.workers { // all sockets are known by now, and closed should this fail
 			if w.sealer, err = wire.NewSealer(s.settings.Entropy); err != nil {

@@ -33,8 +33,9 @@ type worker struct {
 	label    [maxLabel]byte
 	out      []byte // space for the next answer
 
-	flows    *flows        // nil if the worker does not steer
-	received atomic.Uint64 // datagrams read
+	moderation moderation
+	flows      *flows        // nil if the worker does not steer
+	received   atomic.Uint64 // datagrams read
 }
 
 // handle takes one datagram through: size, envelope, tenant, mode and authentication,
@@ -147,6 +148,7 @@ func (w *worker) handleReport(now limiter.Time, t *tenant, pdu []byte, from neti
 
 // drop counts a datagram that gets no answer, under its tenant where that is known.
 func (w *worker) drop(t *tenant, r reason) []byte {
+	w.moderation.dropped++
 	if t == nil {
 		w.counts.dropped[r].Add(1)
 	} else {
@@ -200,6 +202,7 @@ func (w *worker) run(ctx context.Context) {
 			}
 		}
 		w.flush(out, now.Mono)
+		w.moderation.batch(now.Mono, n)
 		for first := now.Mono; long.n > 0; {
 			d := long.next()
 			first = min(first, d.read)

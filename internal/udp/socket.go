@@ -144,6 +144,14 @@ func (s *socket) ReadBuffer() int {
 	return size
 }
 
+// Nap has the calling thread wait, for at least so long and rarely for more than twice that, if the socket has
+// threads of its own; else it returns at once. Nothing ends it, so it is for parts of a millisecond.
+func (s *socket) Nap(d time.Duration) {
+	if own, ok := s.conn.(interface{ nap(time.Duration) }); ok {
+		own.nap(d)
+	}
+}
+
 func (s *socket) LocalAddr() netip.AddrPort { return s.local }
 
 func (s *socket) Close() error { return s.conn.Close() }

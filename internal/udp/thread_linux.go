@@ -105,6 +105,14 @@ func (t *threadConn) awaitRoom() error {
 	return nil
 }
 
+// nap waits in the system. A timer of the runtime's would hand the thread over and back.
+func (t *threadConn) nap(d time.Duration) {
+	const exact = 1 // ns by which the system may be late to wake this thread, to wake several at once
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, exact, 0, 0, 0)
+	span := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&span, nil) // a signal may end it early
+}
+
 // SetReadDeadline is not to be had: nothing ends a read but a datagram, and Close.
 func (t *threadConn) SetReadDeadline(time.Time) error { return errors.ErrUnsupported }
 
