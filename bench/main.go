@@ -40,6 +40,7 @@ var commands = []struct {
 }{
 	{compareCommand, "the server beside the least that a server can cost", compare},
 	{"neighbor", "a tenant's latencies alone, and while another attacks", neighbor},
+	{workersCommand, "how long workers wait for a lock, and how an uneven load becomes even", workers},
 	{attackCommand, "", attack},
 	{onCommand, "", on},
 	{floorCommand, "", floor},

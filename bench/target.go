@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"os"
@@ -115,36 +116,57 @@ func (f figures) since(before figures) figures {
 	return figures{f.datagrams - before.datagrams, f.lost - before.lost, f.cpu - before.cpu}
 }
 
-// figures asks the target for its metrics.
-func (t *target) figures(ctx context.Context) (figures, error) {
-	var f figures
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.admin+"/metrics", http.NoBody)
+// figures asks the target for what it has counted.
+func (t *target) figures(ctx context.Context) (f figures, err error) {
+	series, err := t.metrics(ctx)
 	if err != nil {
 		return f, err
 	}
+	return figures{
+		datagrams: sumOf(series, "weir_worker_datagrams_total"), lost: sumOf(series, "weir_kernel_drops_total"),
+		cpu: sumOf(series, "process_cpu_seconds_total"),
+	}, nil
+}
+
+// metrics asks the target for its metrics: values by name and labels, as they are written.
+func (t *target) metrics(ctx context.Context) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.admin+"/metrics", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return f, fmt.Errorf("asking the server for its metrics: %w", err)
+		return nil, fmt.Errorf("asking the server for its metrics: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if at := strings.LastIndexByte(lines.Text(), ' '); at > 0 {
-			value = lines.Text()[at+1:]
-		}
-		name, _, _ = strings.Cut(name, "{")
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
+	return parseMetrics(response.Body)
+}
+
+// parseMetrics reads values by name and labels.
+func parseMetrics(from io.Reader) (map[string]float64, error) {
+	series := make(map[string]float64)
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		line := lines.Text()
+		at := strings.LastIndexByte(line, ' ')
+		if at < 0 || line[0] == '#' {
 			continue
 		}
-		switch name {
-		case "weir_worker_datagrams_total":
-			f.datagrams += v
-		case "weir_kernel_drops_total":
-			f.lost += v
-		case "process_cpu_seconds_total":
-			f.cpu = v
+		v, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			return nil, fmt.Errorf("the metric %q has no value: %w", line, err)
+		}
+		series[line[:at]] = v
+	}
+	return series, lines.Err()
+}
+
+// sumOf adds up the values of one name, whatever the labels.
+func sumOf(series map[string]float64, name string) (sum float64) {
+	for s, v := range series {
+		if base, _, _ := strings.Cut(s, "{"); base == name {
+			sum += v
 		}
 	}
-	return f, nil
+	return sum
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -12,6 +13,10 @@ import (
 	"github.com/weirhq/weir/limiter"
 )
 
+// lockWait has the Go runtime tell for how long its goroutines have waited for locks: workers that decide
+// for the same tenant wait for each other. It is go_sync_mutex_wait_total_seconds_total.
+var lockWait = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/sync/mutex/wait/total:seconds$")}
+
 // newGatherer returns everything that /metrics shows: the server's own metrics, those
 // of the Go runtime and those of the process.
 func newGatherer(s *Server) (prometheus.Gatherer, error) {
@@ -20,7 +25,7 @@ func newGatherer(s *Server) (prometheus.Gatherer, error) {
 		&collector{s},
 		&frontCollector{s},
 		&steeringCollector{s},
-		collectors.NewGoCollector(),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(lockWait)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := r.Register(c); err != nil {
