@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weirhq/weir/apikey"
@@ -179,18 +180,19 @@ func trySteering(ctx context.Context, t *target, of tenant, span time.Duration, 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() {
+	var load sync.WaitGroup
+	load.Go(func() {
 		const each = 2 // requests of a flow in flight
 		_, err := generator.Run(ctx, generator.Config{
 			Keys: []apikey.Key{of.key}, Targets: []netip.AddrPort{t.addr}, Flows: flows, InFlight: each * flows, NoBursts: true,
 			Steer: true, For: span + time.Minute,
 		})
 		ended <- err
-	}()
+	})
 	found, err := watchSteering(ctx, t, span, ended)
 	found.Flows, found.Gate = flows, shareGate
 	stop()
-	_ = <-ended // it was told to
+	load.Wait()
 	return found, err
 }
 
@@ -203,7 +205,6 @@ func watchSteering(ctx context.Context, t *target, span time.Duration, ended cha
 		if i > 0 {
 			select {
 			case err := <-ended:
-				ended <- err
 				return found, fmt.Errorf("the load ended: %w", errors.Join(err, context.Cause(ctx)))
 			case <-time.After(look):
 			}
