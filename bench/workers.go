@@ -78,7 +78,7 @@ func parseWorkers(args []string) (workersPlan, error) {
 		return p, err
 	}
 	if *quick {
-		p.Lock, p.Steering = 2*time.Second, 8*time.Second
+		p.Lock, p.Steering = 2*time.Second, 12*time.Second
 	}
 	switch {
 	case f.NArg() > 0:
