@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type comparePlan struct {
 	Slice  time.Duration // one measurement
 	Groups int           // A B B A: two pairs each
 	Only   string        `json:",omitempty"`
+	Quick  bool          `json:",omitempty"` // and without the peers
 	JSON   bool          `json:"-"`
 }
 
@@ -29,13 +31,13 @@ func parseCompare(args []string) (comparePlan, error) {
 	f := flag.NewFlagSet(compareCommand, flag.ContinueOnError)
 	f.DurationVar(&p.Slice, "slice", 2*time.Second, "length of one measurement")
 	f.IntVar(&p.Groups, "groups", 5, "groups of two pairs")
-	f.StringVar(&p.Only, "only", "", "only this comparison: "+strings.Join(comparisonNames(), ", "))
+	f.StringVar(&p.Only, "only", "", "only this: "+strings.Join(figureNames(), ", "))
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
-	quick := f.Bool("quick", false, "in less than a minute, and rough")
+	f.BoolVar(&p.Quick, "quick", false, "in less than a minute, rough, and without the peers")
 	if err := f.Parse(args); err != nil {
 		return p, err
 	}
-	if *quick {
+	if p.Quick {
 		p.Slice, p.Groups = 500*time.Millisecond, 2
 	}
 	switch {
@@ -43,8 +45,8 @@ func parseCompare(args []string) (comparePlan, error) {
 		return p, fmt.Errorf("there is no command or argument %q", f.Arg(0))
 	case p.Slice <= 0 || p.Groups < 1:
 		return p, fmt.Errorf("the slice and the groups are above 0")
-	case p.Only != "" && !slices.Contains(comparisonNames(), p.Only):
-		return p, fmt.Errorf("there is no comparison %q; give one of %s", p.Only, strings.Join(comparisonNames(), ", "))
+	case p.Only != "" && !slices.Contains(figureNames(), p.Only):
+		return p, fmt.Errorf("there is no figure %q; give one of %s", p.Only, strings.Join(figureNames(), ", "))
 	}
 	return p, nil
 }
@@ -53,12 +55,14 @@ func parseCompare(args []string) (comparePlan, error) {
 type sample struct {
 	PerSecond float64
 	CPU       float64 // microseconds of a processor for each decision, or datagram
-	P50       float64 // microseconds
+	P50       float64 // microseconds, as those that follow
+	P99, P999 float64
 }
 
 func perSecond(s *sample) float64 { return s.PerSecond }
 func cpu(s *sample) float64       { return s.CPU }
 func p50(s *sample) float64       { return s.P50 }
+func p99(s *sample) float64       { return s.P99 }
 
 // bar is one figure that a comparison comes to: ours by theirs, and what it may be.
 type bar struct {
@@ -86,10 +90,15 @@ type comparison struct {
 type comparing struct {
 	plan   comparePlan
 	tenant tenant
+	binary string // of the server
 	ours   *subject
+	peers  *peers
 }
 
-var comparisons = []comparison{
+var comparisons = slices.Concat(ownComparisons, peerComparisons)
+
+// ownComparisons hold the server, or its client, against a floor or against itself.
+var ownComparisons = []comparison{
 	{[]bar{
 		{"throughput", "decisions a second, 64 lone ones in flight, by the floor's", perSecond, 0.75, 0.9, false},
 		{"cpu", "processor time a decision, the same", cpu, 1.5, 1.2, true},
@@ -112,13 +121,22 @@ var comparisons = []comparison{
 }
 
 func comparisonNames() (names []string) {
-	for _, c := range comparisons {
-		for _, b := range c.bars {
-			names = append(names, b.name)
-		}
+	for i := range comparisons {
+		names = append(names, comparisons[i].names()...)
 	}
 	return names
 }
+
+// names are those of a comparison's figures.
+func (c *comparison) names() (names []string) {
+	for _, b := range c.bars {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// figureNames are what can be measured alone.
+func figureNames() []string { return append(comparisonNames(), systemsName) }
 
 // wanted reports whether a comparison comes to a figure, or any will do.
 func (c *comparison) wanted(name string) bool {
@@ -139,11 +157,11 @@ func compare(ctx context.Context, args []string) error {
 	if run.tenant, err = newTenant("bench", 1, 0); err != nil {
 		return err
 	}
-	binary, err := buildWeir(ctx, dir)
-	if err != nil {
+	run.peers = &peers{plan: plan, dir: dir}
+	if run.binary, err = buildWeir(ctx, dir); err != nil {
 		return err
 	}
-	if run.ours, err = startWeir(ctx, binary, run.tenant); err != nil {
+	if run.ours, err = startWeir(ctx, run.binary, run.tenant); err != nil {
 		return err
 	}
 	defer run.ours.end()
@@ -154,6 +172,10 @@ func compare(ctx context.Context, args []string) error {
 			continue
 		}
 		ours, theirs, err := c.run(ctx, &run)
+		if errors.Is(err, errSkipped) {
+			report.skip(err, c.names()...)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.bars[0].name, err)
 		}
@@ -162,6 +184,11 @@ func compare(ctx context.Context, args []string) error {
 			if !plan.JSON {
 				fmt.Fprintln(os.Stderr, row.line())
 			}
+		}
+	}
+	if plan.Only == "" || plan.Only == systemsName {
+		if err := run.measureSystems(ctx, &report); err != nil {
+			return err
 		}
 	}
 	return report.print(os.Stdout)
@@ -225,7 +252,7 @@ func measure(ctx context.Context, s *subject, cfg generator.Config) (sample, err
 		return sample{}, fmt.Errorf("%s: nobody answered", s.name)
 	}
 	return sample{
-		PerSecond: r.PerSecond, P50: r.Latency.P50,
+		PerSecond: r.PerSecond, P50: r.Latency.P50, P99: r.Latency.P99, P999: r.Latency.P999,
 		CPU: float64((after - before).Microseconds()) / (float64(r.Granted) * (cfg.WarmUp + cfg.For).Seconds() / cfg.For.Seconds()),
 	}, nil
 }
@@ -236,6 +263,8 @@ type compareReport struct {
 	Plan    comparePlan
 	Rows    []*compareRow
 	Ratios  map[string]float64 `json:"ratios"`
+	Skipped map[string]string  `json:"skipped,omitempty"` // figures, and why
+	Systems []*systemRow       `json:"systems,omitempty"`
 }
 
 // compareRow is one figure.
@@ -275,7 +304,7 @@ func (r *compareRow) line() string {
 	if r.Beyond {
 		verdict = "BEYOND"
 	}
-	return fmt.Sprintf("%-16s %10.2f %10.2f | %6.2f  %5.2f - %-6.2f | %5.2f %5.2f  %s | %s", r.Name, r.Ours, r.Theirs, r.Ratio, r.Low, r.High, r.Gate, r.Goal, verdict, r.About)
+	return fmt.Sprintf("%-16s %10.2f %10.2f | %6.3f  %5.3f - %-6.3f | %5.3f %5.3f  %s | %s", r.Name, r.Ours, r.Theirs, r.Ratio, r.Low, r.High, r.Gate, r.Goal, verdict, r.About)
 }
 
 // print writes the report, and tells whether every figure is within its gate.
@@ -287,10 +316,17 @@ func (r *compareReport) print(w io.Writer) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(w, "%s\n%-16s %10s %10s | %6s  %-14s | %5s %5s\n", r.Machine, "", "ours", "theirs", "ratio", "of the pairs", "gate", "goal")
+		fmt.Fprintln(w, r.Machine)
+		if len(r.Rows) > 0 {
+			fmt.Fprintf(w, "%-16s %10s %10s | %6s  %-15s | %5s %5s\n", "", "ours", "theirs", "ratio", "of the pairs", "gate", "goal")
+		}
 		for _, row := range r.Rows {
 			fmt.Fprintln(w, row.line())
 		}
+		for _, line := range r.skipLines() {
+			fmt.Fprintln(w, line)
+		}
+		r.printSystems(w)
 	}
 	var beyond []string
 	for _, row := range r.Rows {

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/apikey"
+	generator "github.com/weirhq/weir/internal/load"
+)
+
+// errSkipped says that something cannot be measured here, or was not to be, which is no failure.
+var errSkipped = errors.New("skipped")
+
+// The names of the peers, under which their generator knows them too.
+const (
+	redisName      = "redis"
+	gubernatorName = "gubernator"
+	envoyName      = "envoy"
+)
+
+// peerNames are those of all peers.
+var peerNames = []string{redisName, gubernatorName, envoyName}
+
+// How the server and its peers are asked when they are compared: a crowd of clients of which each has one
+// request in flight, over a socket of its own. That of the figures in which clients are few is in peers_systems.go.
+const crowd = 64
+
+// peerComparisons hold the server against limiters that others wrote.
+var peerComparisons = []comparison{
+	{[]bar{
+		{"cpu_redis", "processor time a decision, by that of Redis with a GCRA script", cpu, 0.5, 0.33, true},
+	}, withPeer(redisName)},
+	{[]bar{
+		{"cpu_gubernator", "processor time a decision, by gubernator's", cpu, 1.0 / 15, 1.0 / 30, true},
+	}, withPeer(gubernatorName)},
+	{[]bar{
+		{"cpu_envoy", "processor time a decision, by that of envoyproxy/ratelimit with its Redis", cpu, 1.0 / 15, 1.0 / 30, true},
+	}, withPeer(envoyName)},
+	{[]bar{
+		{"tail", "p99 in an open loop at half of what the best peer can, by that peer's", p99, 0.7, 0.3, true},
+	}, compareTail},
+}
+
+// peers are the limiters that others wrote, and the generator that asks them. They are built when they are
+// needed first.
+type peers struct {
+	plan  comparePlan
+	dir   string           // of what is built, and what they write
+	built map[string]error // by module
+}
+
+// peerSlice is the length of a measurement of a peer: there are many, and their ratios are far from one.
+func (p *comparePlan) peerSlice() time.Duration {
+	const share = 0.3
+	return time.Duration(share * float64(p.Slice))
+}
+
+// check says why the peers are not to be measured.
+func (p *peers) check(name string) error {
+	if p.plan.Quick && p.plan.Only != name {
+		return fmt.Errorf("%w: the peers are not in a quick run; name this with --only", errSkipped)
+	}
+	return nil
+}
+
+// buildGrace is how long it may take to fetch and build a peer.
+const buildGrace = 5 * time.Minute
+
+// build builds what a module below peers makes: the generator, in peers itself, or a peer's server. What
+// cannot be built, for want of a network for instance, is skipped.
+func (p *peers) build(ctx context.Context, module string, what string) error {
+	if err, done := p.built[module]; done {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, buildGrace)
+	defer cancel()
+	build := exec.CommandContext(ctx, "go", "build", "-o", p.dir+string(filepath.Separator), what)
+	build.Dir = filepath.Join("peers", module)
+	build.WaitDelay = time.Second
+	out, err := build.CombinedOutput()
+	if err != nil {
+		const lines = 3
+		all := strings.Split(strings.TrimSpace(string(out)), "\n")
+		err = fmt.Errorf("%w: building %s: %w: %s", errSkipped, build.Dir, err, strings.Join(all[max(0, len(all)-lines):], "; "))
+	}
+	if p.built == nil {
+		p.built = map[string]error{}
+	}
+	p.built[module] = err
+	return err
+}
+
+// peerJob is what the generator of the peers is to do; peers/job.go says what it means.
+type peerJob struct {
+	System      string  `json:"system"`
+	Addr        string  `json:"addr"`
+	Connections int     `json:"connections"`
+	InFlight    int     `json:"in_flight,omitempty"`
+	Rate        float64 `json:"rate,omitempty"`
+	WarmUp      float64 `json:"warm_up,omitempty"`
+	Seconds     float64 `json:"seconds,omitempty"`
+	Keys        int     `json:"keys"`
+	Each        bool    `json:"each,omitempty"`
+	Batch       int     `json:"batch,omitempty"`
+	Limit       int64   `json:"limit,omitempty"`
+	Window      int64   `json:"window_ms,omitempty"`
+}
+
+// peerResult is what came of it.
+type peerResult struct {
+	PerSecond float64 `json:"per_second"`
+	Granted   int     `json:"granted"`
+	Denied    int     `json:"denied"`
+	Wrong     int     `json:"wrong"`
+	Lost      int     `json:"lost"`
+	All       int     `json:"all"`
+	P50       float64 `json:"p50_us"`
+	P99       float64 `json:"p99_us"`
+	P999      float64 `json:"p999_us"`
+	Max       float64 `json:"max_us"`
+	LagP99    float64 `json:"lag_p99_us,omitempty"`
+	Error     string  `json:"error,omitempty"`
+}
+
+// ask has the generator do a job with a peer.
+func (p *peers) ask(ctx context.Context, s *subject, job peerJob) (peerResult, error) {
+	var got peerResult
+	job.System, job.Addr = s.name, s.addr.String()
+	text, err := json.Marshal(job)
+	if err != nil {
+		return got, err
+	}
+	var problems strings.Builder
+	load := exec.CommandContext(ctx, filepath.Join(p.dir, "peers"))
+	load.Stdin, load.Stderr = strings.NewReader(string(text)), &problems
+	out, err := load.Output()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return got, cause
+		}
+		return got, fmt.Errorf("asking %s: %w: %s", s.name, err, strings.TrimSpace(problems.String()))
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		return got, fmt.Errorf("asking %s: %w", s.name, err)
+	}
+	switch {
+	case got.Wrong > 0 || got.Denied > 0 || got.Lost > 0:
+		return got, fmt.Errorf("%s: %d answers were wrong, %d denied, %d did not come; %s", s.name, got.Wrong, got.Denied, got.Lost, got.Error)
+	case got.Granted == 0:
+		return got, fmt.Errorf("%s: nobody answered", s.name)
+	}
+	return got, nil
+}
+
+// peerLimit is a limit by which all is granted, in a second. It is the most of which a script counts
+// each in a microsecond of its own.
+const peerLimit = 1_000_000
+
+// measure puts a load on a peer: a closed loop, or an open one if there is a rate.
+func (p *peers) measure(ctx context.Context, s *subject, connections, inFlight int, rate float64, slice time.Duration) (sample, error) {
+	before, err := s.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	r, err := p.ask(ctx, s, peerJob{
+		Connections: connections, InFlight: inFlight, Rate: rate, WarmUp: slice.Seconds() / 5, Seconds: slice.Seconds(),
+		Keys: 1, Limit: peerLimit, Window: time.Second.Milliseconds(),
+	})
+	if err != nil {
+		return sample{}, err
+	}
+	after, err := s.cpu()
+	return sample{
+		PerSecond: r.PerSecond, CPU: float64((after - before).Microseconds()) / float64(r.All),
+		P50: r.P50, P99: r.P99, P999: r.P999,
+	}, err
+}
+
+// crowdConfig is the load of as many clients on the server: lone datagrams of one bucket.
+func (c *comparing) crowdConfig(slice time.Duration) generator.Config {
+	return generator.Config{
+		Keys: []apikey.Key{c.tenant.key}, Flows: crowd, InFlight: crowd, NoBursts: true, For: slice, WarmUp: slice / 5,
+	}
+}
+
+// withPeer compares the server with a peer, each with a crowd of clients.
+func withPeer(name string) func(context.Context, *comparing) (ours, theirs []sample, err error) {
+	return func(ctx context.Context, c *comparing) (ours, theirs []sample, err error) {
+		if err := c.peers.check("cpu_" + name); err != nil {
+			return nil, nil, err
+		}
+		peer, err := c.peers.start(ctx, name, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer peer.end()
+		slice := c.plan.peerSlice()
+		return inTurns(c.plan.Groups, func() (sample, error) { return measure(ctx, c.ours, c.crowdConfig(slice)) },
+			func() (sample, error) { return c.peers.measure(ctx, peer, crowd, crowd, 0, slice) })
+	}
+}
+
+// compareTail compares latencies at a rate that is half of what the best of the peers can do.
+func compareTail(ctx context.Context, c *comparing) (ours, theirs []sample, err error) {
+	if err := c.peers.check("tail"); err != nil {
+		return nil, nil, err
+	}
+	const half = 0.5
+	best, most := "", 0.0
+	var missing []error
+	for _, name := range peerNames {
+		can, err := c.peers.most(ctx, name)
+		switch {
+		case errors.Is(err, errSkipped):
+			missing = append(missing, err)
+		case err != nil:
+			return nil, nil, err
+		case can > most:
+			best, most = name, can
+		}
+	}
+	if best == "" {
+		return nil, nil, errors.Join(missing...)
+	}
+	peer, err := c.peers.start(ctx, best, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer peer.end()
+	slice := c.plan.peerSlice() * 3 / 2 // a hundredth of it must be many
+	cfg := c.crowdConfig(slice)
+	cfg.InFlight, cfg.Rate = 0, most*half
+	return inTurns(c.plan.Groups, func() (sample, error) { return measure(ctx, c.ours, cfg) },
+		func() (sample, error) { return c.peers.measure(ctx, peer, crowd, 0, cfg.Rate, slice) })
+}
+
+// most measures how much a peer can do with a crowd of clients.
+func (p *peers) most(ctx context.Context, name string) (float64, error) {
+	peer, err := p.start(ctx, name, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer peer.end()
+	got, err := p.measure(ctx, peer, crowd, crowd, 0, p.plan.peerSlice())
+	return got.PerSecond, err
+}
+
+// skip notes why figures are not in the report.
+func (r *compareReport) skip(err error, names ...string) {
+	if r.Skipped == nil {
+		r.Skipped = map[string]string{}
+	}
+	for _, name := range names {
+		why := strings.TrimPrefix(err.Error(), errSkipped.Error()+": ")
+		r.Skipped[name] = strings.ReplaceAll(why, "\n", "; ")
+		if !r.Plan.JSON {
+			fmt.Fprintln(os.Stderr, r.skipLine(name))
+		}
+	}
+}
+
+func (r *compareReport) skipLine(name string) string {
+	return fmt.Sprintf("%-16s skipped: %s", name, r.Skipped[name])
+}
+
+// skipLines are the lines of all that was skipped.
+func (r *compareReport) skipLines() (lines []string) {
+	for name := range r.Skipped {
+		lines = append(lines, r.skipLine(name))
+	}
+	slices.Sort(lines)
+	return lines
+}
