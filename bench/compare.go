@@ -116,6 +116,9 @@ var ownComparisons = []comparison{
 		{"rtt_p50", "p50 of Acquire, one in flight, by a bare round trip's", p50, 1.4, 1.15, true},
 	}, compareAcquire},
 	{[]bar{
+		{"overload", "decisions in time, a second, asked for twice the most, by that most", perSecond, 0.7, 0.9, false},
+	}, compareOverload},
+	{[]bar{
 		{"junk", "processor time of a forged datagram, by a decision's", cpu, 0.6, 0.4, true},
 	}, compareJunk},
 }

@@ -43,6 +43,7 @@ var commands = []struct {
 	{workersCommand, "how long workers wait for a lock, and how an uneven load becomes even", workers},
 	{attackCommand, "", attack},
 	{onCommand, "", on},
+	{spinCommand, "", spin},
 	{floorCommand, "", floor},
 }
 

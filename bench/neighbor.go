@@ -107,7 +107,7 @@ func neighbor(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if run.target, err = startTarget(ctx, binary, plan.Server, run.tenants[:]...); err != nil {
+	if run.target, err = startTarget(ctx, binary, place{processors: plan.Server}, run.tenants[:]...); err != nil {
 		return err
 	}
 	defer run.target.end()

@@ -47,16 +47,16 @@ func stayOn(processors []int) error {
 	return failed
 }
 
-// onArgs are the arguments with which this program becomes another that stays on some processors.
-func onArgs(processors []int, program string, args ...string) []string {
-	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(processors)), ","), "[]")
-	return append([]string{onCommand, list, program}, args...)
+// onArgs are the arguments with which this program becomes another that stays in its place.
+func onArgs(p place, program string, args ...string) []string {
+	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(p.processors)), ","), "[]")
+	return append([]string{onCommand, list, strconv.Itoa(p.nice), program}, args...)
 }
 
 // on becomes another program, which finds no more processors than those that it is to stay on.
 func on(_ context.Context, args []string) error {
-	if len(args) < 2 {
-		return fmt.Errorf("%s needs processors and a program", onCommand)
+	if len(args) < 3 {
+		return fmt.Errorf("%s needs processors, a niceness and a program", onCommand)
 	}
 	var list []int
 	for text := range strings.SplitSeq(args[0], ",") {
@@ -66,7 +66,11 @@ func on(_ context.Context, args []string) error {
 		}
 		list = append(list, p)
 	}
-	path, err := exec.LookPath(args[1])
+	nice, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	path, err := exec.LookPath(args[2])
 	if err != nil {
 		return err
 	}
@@ -75,5 +79,8 @@ func on(_ context.Context, args []string) error {
 	if err := unix.SchedSetaffinity(0, setOf(list)); err != nil {
 		return fmt.Errorf("keeping to the processors %v: %w", list, err)
 	}
-	return syscall.Exec(path, args[1:], os.Environ())
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil { // of this thread
+		return fmt.Errorf("taking the niceness %d: %w", nice, err)
+	}
+	return syscall.Exec(path, args[2:], os.Environ())
 }

@@ -11,11 +11,11 @@ import (
 // A program that is started on one processor finds one, whichever it is.
 func TestOn(t *testing.T) {
 	if list := os.Getenv("BENCH_ON"); list != "" {
-		t.Fatal(on(t.Context(), []string{list, "grep", "Cpus_allowed_list", "/proc/self/status"})) // returns only if it cannot
+		t.Fatal(on(t.Context(), []string{list, "0", "grep", "Cpus_allowed_list", "/proc/self/status"})) // returns only if it cannot
 	}
 	for _, p := range processors() {
-		args := onArgs([]int{p}, "program", "flag")
-		if want := []string{onCommand, fmt.Sprint(p), "program", "flag"}; strings.Join(args, " ") != strings.Join(want, " ") {
+		args := onArgs(place{processors: []int{p}}, "program", "flag")
+		if want := []string{onCommand, fmt.Sprint(p), "0", "program", "flag"}; strings.Join(args, " ") != strings.Join(want, " ") {
 			t.Fatalf("%q, want %q", args, want)
 		}
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestOn$")
@@ -25,12 +25,29 @@ func TestOn(t *testing.T) {
 			t.Errorf("on processor %d: %v\n%s", p, err, out)
 		}
 	}
-	if args := onArgs([]int{0, 2, 3}, "program"); args[1] != "0,2,3" {
+	if args := onArgs(place{processors: []int{0, 2, 3}}, "program"); args[1] != "0,2,3" {
 		t.Errorf("three processors: %q", args)
 	}
-	for _, args := range [][]string{nil, {"0"}, {"x", "grep"}, {"0", "no such program"}} {
+	for _, args := range [][]string{nil, {"0"}, {"0", "0"}, {"x", "0", "grep"}, {"0", "x", "grep"}, {"0", "0", "no such program"}} {
 		if on(t.Context(), args) == nil {
 			t.Errorf("%q is taken", args)
 		}
+	}
+}
+
+// A program that is to be nice is.
+func TestOnNice(t *testing.T) {
+	if list := os.Getenv("BENCH_ON"); list != "" {
+		t.Fatal(on(t.Context(), []string{list, "3", "nice"}))
+	}
+	before, err := exec.CommandContext(t.Context(), "nice").Output()
+	if err != nil {
+		t.Skipf("no niceness is told here: %v", err)
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestOnNice$")
+	child.Env = append(os.Environ(), "BENCH_ON="+fmt.Sprint(processors()[0]))
+	out, err := child.CombinedOutput()
+	if want := "3"; err != nil || strings.TrimSpace(string(out)) != want {
+		t.Errorf("a niceness of %s in place of %s: %v\n%s", want, strings.TrimSpace(string(before)), err, out)
 	}
 }

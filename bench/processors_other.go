@@ -14,7 +14,7 @@ func processors() []int { return nil }
 
 func stayOn([]int) error { return errProcessors }
 
-func onArgs(_ []int, program string, args ...string) []string {
+func onArgs(_ place, program string, args ...string) []string {
 	return append([]string{program}, args...)
 }
 

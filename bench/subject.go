@@ -92,7 +92,7 @@ func startFloor(t tenant, guards, resources int) (*subject, error) {
 
 // startWeir starts the server with one tenant.
 func startWeir(ctx context.Context, binary string, t tenant) (*subject, error) {
-	target, err := startTarget(ctx, binary, nil, t)
+	target, err := startTarget(ctx, binary, place{}, t)
 	if err != nil {
 		return nil, err
 	}

@@ -53,9 +53,15 @@ func buildWeir(ctx context.Context, dir string) (binary string, err error) {
 	return binary, nil
 }
 
-// startTarget starts a server with some tenants, on loopback and on some processors; on any, if none
-// are named.
-func startTarget(ctx context.Context, binary string, processors []int, tenants ...tenant) (*target, error) {
+// place is where a process runs: on some processors, or on any if none are named, and how nice it is to others
+// there.
+type place struct {
+	processors []int
+	nice       int
+}
+
+// startTarget starts a server with some tenants, on loopback.
+func startTarget(ctx context.Context, binary string, where place, tenants ...tenant) (*target, error) {
 	var file strings.Builder
 	fmt.Fprintln(&file, "tenants:")
 	for _, t := range tenants {
@@ -71,12 +77,12 @@ func startTarget(ctx context.Context, binary string, processors []int, tenants .
 	}
 	t := &target{lost: make(chan error, 1)}
 	args := []string{"serve", "--tenants", path, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
-	if len(processors) > 0 {
+	if len(where.processors) > 0 {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		binary, args = self, onArgs(processors, binary, args...)
+		binary, args = self, onArgs(where, binary, args...)
 	}
 	t.family = children.New(binary, func(err error) { t.lost <- err })
 	child, err := t.family.Start("server", args...)

@@ -107,7 +107,7 @@ func workers(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	server, err := startTarget(ctx, binary, nil, tenant)
+	server, err := startTarget(ctx, binary, place{}, tenant)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ func (s *Server) listen() error {
 			if own, ok := c.(interface{ Nap(time.Duration) }); ok {
 				w.moderation.nap = own.Nap
 			}
+			w.standing.init(c, s.settings.ReceiveBuffer.Wait)
 			l.workers = append(l.workers, w)
 		}
 		for _, w := range l.workers { // all sockets are known by now, and closed should this fail

@@ -34,6 +34,7 @@ type worker struct {
 	out      []byte // space for the next answer
 
 	moderation moderation
+	standing   standing
 	flows      *flows        // nil if the worker does not steer
 	received   atomic.Uint64 // datagrams read
 }
@@ -194,6 +195,9 @@ func (w *worker) run(ctx context.Context) {
 		}
 		w.received.Add(uint64(n))
 		now := w.clock.Now()
+		if n > 0 {
+			w.standing.read(now, &in[0])
+		}
 		for i := range in[:n] {
 			if in[i].N > longBytes {
 				long.put(&in[i], now)

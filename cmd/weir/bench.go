@@ -23,6 +23,8 @@ type benchCmd struct {
 
 	AnswerTimeout time.Duration `default:"1s" placeholder:"DURATION" help:"An answer that takes longer is lost (${default})."`
 
+	Replays bool `help:"Open loop: replay what has no answer as a client with this --policy does, and give it up at the policy's horizon, in place of --answer-timeout."`
+
 	Buckets   int           `default:"1" placeholder:"N" help:"How many buckets there are (${default})."`
 	Zipf      float64       `placeholder:"S" help:"Ask for the n-th of them as often as n^-S (0: for all alike)."`
 	Resources int           `default:"1" placeholder:"N" help:"Buckets that each request asks for (${default})."`
@@ -104,6 +106,11 @@ func (c *benchCmd) load(ctx context.Context, std *stdio) (load.Config, error) {
 			Layout: client.Layout, Buckets: c.Buckets, Zipf: c.Zipf, Resources: c.Resources, Guards: c.Guards, Reports: c.Reports,
 			Tokens: c.Tokens, Limit: c.Limit, Window: uint32(c.Window.Milliseconds()),
 		},
+	}
+	if c.Replays {
+		if cfg.Replays, err = client.Policy.Compile(); err != nil {
+			return cfg, usage(fmt.Errorf("--policy: %w", err))
+		}
 	}
 	for _, name := range c.TenantKeyFile {
 		source := keySource{KeyFile: name}

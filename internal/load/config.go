@@ -12,6 +12,7 @@ import (
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/ident"
 	"github.com/weirhq/weir/internal/udp"
+	"github.com/weirhq/weir/policy"
 )
 
 // Bounds of a [Config], and its defaults.
@@ -61,6 +62,9 @@ type Config struct {
 	// FromSend counts latencies from when a request was sent, not from when it was due, and to when the
 	// system took in its answer, not to when it was read: what the server has a part in, and no more.
 	FromSend bool
+	// Replays, in an open loop, has requests without an answer sent again as a client with this policy does
+	// (docs/policy.md), and Timeout is the policy's horizon. Nil sends each once.
+	Replays *policy.Timeline
 	// Progress is called about once a second, by one goroutine at a time. Nil means that nobody wants to know.
 	Progress func(Progress)
 
@@ -97,6 +101,9 @@ func (cfg Config) fill() (Config, error) {
 	cfg.Work.fill()
 	cfg.For = cmp.Or(cfg.For, DefaultFor)
 	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	if cfg.Replays != nil {
+		cfg.Timeout = cfg.Replays.Horizon()
+	}
 	cfg.InFlight = cmp.Or(cfg.InFlight, DefaultInFlight)
 	least := len(cfg.Keys) * len(cfg.Targets)
 	if cfg.Flows == 0 {
@@ -125,6 +132,8 @@ func (cfg Config) fill() (Config, error) {
 		return cfg, wrongField("Rate", "%v requests a second are not above 0 and at most %d", cfg.Rate, MaxRate)
 	case cfg.Rate == 0 && (cfg.InFlight < 1 || cfg.InFlight > MaxInFlight):
 		return cfg, wrongField("InFlight", "%d requests are not from 1 to %d", cfg.InFlight, MaxInFlight)
+	case cfg.Replays != nil && cfg.Rate == 0:
+		return cfg, wrongField("Replays", "a closed loop replays nothing; give a rate")
 	case cfg.Flows < 1 || cfg.Flows > MaxFlows:
 		return cfg, wrongField("Flows", "%d sockets are not from 1 to %d", cfg.Flows, MaxFlows)
 	case cfg.Rate == 0 && cfg.InFlight < cfg.Flows:

@@ -101,6 +101,9 @@ func (f *flow) ask(i uint32, due int64, now instant) error {
 	if err := f.add(f.tenant.credential.AppendRequest(f.space(), f.sealer, &h, request)); err != nil {
 		return err
 	}
+	if f.cfg.Replays != nil {
+		s.datagram = append(s.datagram[:0], f.out[f.n-1].Buf...)
+	}
 	if s.counts {
 		f.tally.sent++
 	}

@@ -18,9 +18,12 @@ func (r *run) send() {
 			run: r, random: rand.New(rand.NewPCG(r.cfg.Seed, 1<<32+uint64(i))), lag: newHistogram(),
 			mean: float64(time.Second) / r.cfg.Rate * float64(n),
 		}
+		open := 0
 		for k := i; k < len(r.flows); k += n {
 			s.flows = append(s.flows, r.flows[k])
+			open += r.flows[k].slots.len()
 		}
+		s.replays = r.cfg.newReplays(open)
 		r.senders = append(r.senders, s)
 		all.Go(s.send)
 	}
@@ -36,6 +39,7 @@ type sender struct {
 	next    float64 // ns after the start: when the next is due
 	turn    int     // of the flows
 	full    []*flow // whose batches are not sent yet
+	replays replays
 	lag     *histogram
 	skipped uint64
 }
@@ -43,7 +47,12 @@ type sender struct {
 func (s *sender) send() {
 	const most = 64 // between two readings of the clock
 	for due := s.draw(); due < s.end.Load(); {
-		now := s.wait(due)
+		until := due
+		if at, ok := s.replays.due(); ok {
+			until = min(until, at)
+		}
+		now := s.wait(until)
+		s.replay(now)
 		for n := 0; n < most && due <= now.mono && due < s.end.Load(); due = s.draw() {
 			if s.counts(due) {
 				s.lag.record(now.mono - due)
@@ -58,6 +67,10 @@ func (s *sender) send() {
 				return
 			}
 		}
+		s.flush()
+	}
+	for at, ok := s.replays.due(); ok && at < s.end.Load()+int64(s.cfg.Timeout); at, ok = s.replays.due() {
+		s.replay(s.sleep(at))
 		s.flush()
 	}
 }
@@ -80,12 +93,7 @@ func (s *sender) skip(due int64) {
 func (s *sender) ask(due int64, now instant) error {
 	f := s.flows[s.turn]
 	s.turn = (s.turn + 1) % len(s.flows)
-	if f.n == len(f.out) {
-		s.flush()
-	}
-	if f.n == 0 {
-		s.full = append(s.full, f)
-	}
+	s.room(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := f.slots.rotation
@@ -93,7 +101,21 @@ func (s *sender) ask(due int64, now instant) error {
 	if f.slots.all[i].busy {
 		f.lose(i) // more are open than can be within the timeout
 	}
-	return f.ask(i, due, now)
+	if err := f.ask(i, due, now); err != nil {
+		return err
+	}
+	s.replays.add(asked{f, i, f.slots.all[i].serial, now.mono})
+	return nil
+}
+
+// room makes room in the batch of a flow.
+func (s *sender) room(f *flow) {
+	if f.n == len(f.out) {
+		s.flush()
+	}
+	if f.n == 0 {
+		s.full = append(s.full, f)
+	}
 }
 
 func (s *sender) flush() {
@@ -112,12 +134,21 @@ func (s *sender) wait(due int64) instant {
 	const look = int64(100 * time.Millisecond) // whether the run is over
 	now := s.now()
 	for ; now.mono < due && due < s.end.Load(); now = s.now() {
-		until := min(due, now.mono+look)
-		if s.virtual {
-			time.Sleep(time.Duration(until - now.mono))
-		} else {
-			precise.SleepUntil(s.start.Add(time.Duration(until)))
-		}
+		s.sleep(min(due, now.mono+look))
 	}
 	return now
+}
+
+// sleep returns at a time.
+func (s *sender) sleep(until int64) instant {
+	now := s.now()
+	switch {
+	case now.mono >= until:
+		return now
+	case s.virtual:
+		time.Sleep(time.Duration(until - now.mono))
+	default:
+		precise.SleepUntil(s.start.Add(time.Duration(until)))
+	}
+	return s.now()
 }

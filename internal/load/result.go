@@ -25,6 +25,7 @@ type Result struct {
 	Skipped   uint64  `json:"skipped"`    // open loop: never sent, as the client had fallen behind by more than the timeout; among the latencies they are lost ones
 	PerSecond float64 `json:"per_second"` // answers that came in time, by when they came
 	Reports   uint64  `json:"reports"`
+	Replays   uint64  `json:"replays,omitempty"`
 	Late      uint64  `json:"late"`   // answers that came after the timeout, or once more
 	Moves     uint64  `json:"moves"`  // changes of a port, as a server asked
 	Unsent    uint64  `json:"unsent"` // datagrams that this system did not take
@@ -60,7 +61,7 @@ func (r *run) result(interrupted bool, cpu usage) *Result {
 	seconds := time.Duration(max(0, r.end.Load()-r.begin)).Seconds()
 	out := &Result{
 		Loop: "closed", Flows: r.cfg.Flows, InFlight: r.cfg.InFlight, Seconds: seconds, Interrupted: interrupted,
-		Sent: sum.sent, Granted: sum.granted, Denied: sum.denied, Lost: sum.lost, Reports: sum.reports, Late: sum.late,
+		Sent: sum.sent, Granted: sum.granted, Denied: sum.denied, Lost: sum.lost, Reports: sum.reports, Replays: sum.replays, Late: sum.late,
 		Moves: r.moves.Load(), Unsent: r.unsent.Load(), Unread: r.unread.Load(),
 		Latency: quantiles(latencies), Latencies: latencies, Processors: runtime.GOMAXPROCS(0), Wrongs: map[string]uint64{},
 	}

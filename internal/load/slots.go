@@ -14,9 +14,10 @@ type slot struct {
 	serial     uint32 // counts those that were here
 	prev, next uint32 // in the list
 	busy       bool
-	counts     bool  // it was due between begin and end
-	due        int64 // ns after the start: when it was to be sent
-	sent       int64 // when it was, Unix ns
+	counts     bool   // it was due between begin and end
+	due        int64  // ns after the start: when it was to be sent
+	sent       int64  // when it was, Unix ns
+	datagram   []byte // to be replayed, if there are replays
 }
 
 func newSlots(n, resources int) slots {

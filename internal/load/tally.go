@@ -20,6 +20,7 @@ const (
 // tally is what a flow counts, of requests that were due between begin and end.
 type tally struct {
 	sent, reports    uint64
+	replays          uint64
 	granted, denied  uint64
 	lost             uint64
 	late             uint64 // answers that came after the timeout, or twice
@@ -41,6 +42,7 @@ func (t *tally) count(granted bool, latency int64) {
 func (t *tally) add(o *tally) {
 	t.sent += o.sent
 	t.reports += o.reports
+	t.replays += o.replays
 	t.granted += o.granted
 	t.denied += o.denied
 	t.lost += o.lost

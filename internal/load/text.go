@@ -38,6 +38,7 @@ func WriteTable(w io.Writer, r *Result) error {
 	}{
 		{"late or repeated", r.Late},
 		{"reports", r.Reports},
+		{"replays", r.Replays},
 		{"changes of a port", r.Moves},
 		{"skipped, as the client was late", r.Skipped},
 		{"not sent", r.Unsent},

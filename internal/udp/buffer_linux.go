@@ -2,6 +2,7 @@ package udp
 
 import (
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,4 +38,17 @@ func readBuffer(fd uintptr) int {
 		return 0
 	}
 	return size / 2
+}
+
+// queued: what waits is counted as the size is. The option's number is the same on all architectures but some
+// that Go does not know.
+func queued(fd uintptr) int {
+	const memInfo = 9 // numbers, of which the first is what waits to be read
+	var info [memInfo]uint32
+	size := uint32(unsafe.Sizeof(info))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO, uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(info[0] / 2)
 }

@@ -29,6 +29,36 @@ func TestReadBufferHolds(t *testing.T) {
 	}
 }
 
+// What waits is told as the buffer's size is, and stays when that becomes smaller.
+func TestQueued(t *testing.T) {
+	const room, sent = 300, 100
+	c := listen(t, udp.Host(), "127.0.0.1:0", udp.Options{ReadBuffer: udp.ReadBufferFor(room)})
+	s, ok := c.(interface {
+		Queued() int
+		SetReadBuffer(bytes int) error
+	})
+	if !ok {
+		t.Fatal("a socket does not tell what waits")
+	}
+	if n := s.Queued(); n != 0 {
+		t.Errorf("%d bytes wait in a new socket", n)
+	}
+	send(t, c.LocalAddr(), 1200, sent)
+	if n := udp.HeldBy(s.Queued()); n < sent*9/10 || n > sent*11/10 {
+		t.Errorf("room for %d datagrams is in use, by %d", n, sent)
+	}
+	if err := s.SetReadBuffer(udp.ReadBufferFor(sent / 2)); err != nil {
+		t.Fatal(err)
+	}
+	send(t, c.LocalAddr(), 1200, sent) // for which there is no room
+	if n := takeAll(t, c); n != sent {
+		t.Errorf("%d datagrams are there, want %d", n, sent)
+	}
+	if n := udp.HeldBy(c.ReadBuffer()); n != sent/2 {
+		t.Errorf("there is room for %d datagrams, want %d", n, sent/2)
+	}
+}
+
 // The sockets of a group have the same part of the buffer each.
 func TestGroupSharesReadBuffer(t *testing.T) {
 	for n := 1; n <= 3; n++ {

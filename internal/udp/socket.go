@@ -132,6 +132,28 @@ func (s *socket) Bursts() (in, out uint64, able bool) {
 
 func (s *socket) ReadAhead(ds []Datagram) int { return s.ahead.read(s.conn, ds) }
 
+// Queued returns how many bytes of the receive buffer are in use, as [Conn.ReadBuffer] counts them, or 0 where the
+// system does not tell.
+func (s *socket) Queued() (bytes int) {
+	raw, err := s.conn.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { bytes = queued(fd) })
+	}
+	if err != nil {
+		return 0
+	}
+	return bytes
+}
+
+// SetReadBuffer changes [Options.ReadBuffer]. What waits in a buffer that becomes too small is kept.
+func (s *socket) SetReadBuffer(bytes int) error {
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("udp: %w", err)
+	}
+	return s.setReadBuffer(raw, bytes)
+}
+
 func (s *socket) ReadBuffer() int {
 	size := 0
 	raw, err := s.conn.SyscallConn()
