@@ -122,7 +122,7 @@ func newClient(cfg Config, p platform) (*Client, error) {
 		sockets:      make(map[core.SocketID]*socket),
 		lookups:      make(map[core.LookupID]context.CancelFunc),
 		discovery:    newDiscoveryState(),
-		departures:   departures{handOver: make(chan struct{}, 1)},
+		departures:   departures{handOver: make(chan struct{}, 1), atWork: make(chan struct{}, 1)},
 	}
 	now := c.clock()
 	if coreConfig.Domain == "" {
@@ -152,8 +152,13 @@ func newClient(cfg Config, p platform) (*Client, error) {
 func (c *Client) Close() error {
 	ob := c.getOutbox()
 	now := c.clock()
+	c.departures.atWork <- struct{}{} // whose reports have left then
 	c.mu.Lock()
 	if !c.closed {
+		if obs := c.departures.takeReports(); len(obs) > 0 && c.core.Report(now, obs) != nil {
+			c.counts.lostReports++
+		}
+		c.settle(now, ob)
 		c.closed = true
 		c.core.Close(now)
 		c.settle(now, ob)
@@ -170,6 +175,7 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 	c.flush(ob)
+	<-c.departures.atWork
 	c.wg.Wait()
 	return nil
 }

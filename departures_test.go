@@ -3,10 +3,13 @@ package weir
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weirhq/weir/core"
 )
 
 // What is asked while a send hangs leaves together when it goes on: one system call for each socket, and
@@ -163,6 +166,115 @@ func TestDeparturesUnderLoad(t *testing.T) {
 		defer c.departures.mu.Unlock()
 		if c.departures.sending || len(c.departures.queue) != 0 {
 			t.Errorf("left over: %+v", len(c.departures.queue))
+		}
+	})
+}
+
+// clogWithOne has one request hang at its send, so that whatever else is sent is left to others.
+func clogWithOne(t *testing.T, c *Client, h *clogged) (wait func()) {
+	t.Helper()
+	h.clog()
+	var hangs sync.WaitGroup
+	hangs.Go(func() {
+		if _, err := c.Acquire(context.Background(), oneToken()); err != nil && !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	})
+	synctest.Wait()
+	return hangs.Wait
+}
+
+// What is reported while a send hangs waits for nothing, leaves when that goes on, and shares datagrams.
+func TestReportsShareDatagrams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newClogged(t)
+		c := w.client()
+		acquire(t, c)
+		wait := clogWithOne(t, c, h)
+		const crowd = 10
+		var want []uint32
+		for i := range uint32(crowd) {
+			if err := c.Report(inventory.Took(time.Duration(i) * time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, i)
+		}
+		if n := c.Stats().Sent[core.SendReport]; n != 0 {
+			t.Errorf("%d datagrams left while another's send hangs", n)
+		}
+		h.open()
+		wait()
+		synctest.Wait()
+		for _, s := range w.servers {
+			if got := reportedMs(s); !slices.Equal(got, want) {
+				t.Errorf("server %v was told %v ms, want %v", s.ID, got, want)
+			}
+		}
+		if s := c.Stats(); s.Sent[core.SendReport] != uint64(len(w.servers)) || s.LostReports != 0 {
+			t.Errorf("%d datagrams, one for each server would do; %d reports lost", s.Sent[core.SendReport], s.LostReports)
+		}
+	})
+}
+
+// Who reports more than waits for others sends for himself, and so is no faster than the network.
+func TestReportsWaitBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newClogged(t)
+		c := w.client()
+		acquire(t, c)
+		wait := clogWithOne(t, c, h)
+		all := make([]Observation, mostReported)
+		for i := range all {
+			all[i] = inventory.Took(time.Millisecond)
+		}
+		if err := c.Report(all...); err != nil {
+			t.Fatal(err)
+		}
+		reported := make(chan error, 1)
+		go func() { reported <- c.Report(all[0]) }()
+		synctest.Wait()
+		if len(reported) != 0 {
+			t.Error("one more than may wait is reported while a send hangs")
+		}
+		h.open()
+		wait()
+		if err := <-reported; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := len(reportedMs(w.servers[0])); got != mostReported+1 {
+			t.Errorf("%d observations arrived, want %d", got, mostReported+1)
+		}
+	})
+}
+
+// What was reported before Close leaves, whoever was to send it.
+func TestCloseSendsReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newClogged(t)
+		c := w.client()
+		acquire(t, c)
+		wait := clogWithOne(t, c, h)
+		if err := c.Report(inventory.Took(7 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		closed := make(chan struct{})
+		go func() {
+			c.Close()
+			close(closed)
+		}()
+		synctest.Wait()
+		h.open()
+		wait()
+		<-closed
+		synctest.Wait()
+		for _, s := range w.servers {
+			if got := reportedMs(s); !slices.Equal(got, []uint32{7}) {
+				t.Errorf("server %v was told %v ms, want 7", s.ID, got)
+			}
+		}
+		if n := c.Stats().LostReports; n != 0 {
+			t.Errorf("%d reports lost", n)
 		}
 	})
 }

@@ -8,7 +8,8 @@ import (
 
 // Report sends observations to every known server, once, in as many datagrams as
 // they need. It waits for nothing but the sending, nothing answers, and what is
-// lost on the way is lost. In layout 1 an observation whose BufferSize exceeds
+// lost on the way is lost. While others are sending it does not even wait for that: what is reported
+// meanwhile leaves behind them, and shares datagrams. In layout 1 an observation whose BufferSize exceeds
 // the key's quota is left out and counted.
 //
 // Errors, after which nothing was sent: [ErrNoServers] (a report never waits for
@@ -27,11 +28,24 @@ func (c *Client) Report(obs ...Observation) error {
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
+	full := false
+	if c.core.CheckReport(r.obs) == nil {
+		var joined bool
+		if joined, full = c.departures.joinReport(r.obs); joined {
+			c.mu.Unlock()
+			c.outboxes.Put(ob)
+			return nil
+		}
+	}
 	err = c.core.Report(now, r.obs)
 	c.settle(now, ob)
 	cause := c.discovery.err
 	c.mu.Unlock()
-	c.flush(ob)
+	if full {
+		c.flush(ob) // so that who reports faster than can be sent is slowed down
+	} else {
+		c.depart(ob)
+	}
 	if err == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ type Stats struct {
 	Rebinds          uint64 // sockets replaced on a server's advice
 	SteeringFailures uint64 // advice that could not be followed
 	ReadErrors       uint64 // passing errors of sockets
-	LostReports      uint64 // reports of Do that failed
+	LostReports      uint64 // reports of Do that failed, and those left to another's send when there was nobody to tell any more
 	Sockets          int    // gauge: open sockets
 }
 

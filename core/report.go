@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -31,15 +32,11 @@ type reporter struct {
 // looks again by itself), or of the entropy source.
 func (c *Core) Report(now Time, obs []wire.Observation) error {
 	t := c.advance(now)
-	if c.closed {
-		return ErrClosed
-	}
-	if len(obs) == 0 {
-		return &FieldError{"Observations", "there are none; a report has at least one"}
-	}
-	if len(c.members.servers) == 0 {
-		c.forceDiscovery(t)
-		return ErrNoServers
+	if err := c.CheckReport(obs); err != nil {
+		if errors.Is(err, ErrNoServers) {
+			c.forceDiscovery(t)
+		}
+		return err
 	}
 	before, leftOut := c.stats.Observations, c.stats.ObservationsLeftOut
 	err := c.stageReports(obs)
@@ -55,6 +52,20 @@ func (c *Core) Report(now Time, obs []wire.Observation) error {
 	}
 	c.reporter.staged = c.reporter.staged[:0]
 	return err
+}
+
+// CheckReport returns the error that Report would, unless that is of the entropy source, and changes nothing:
+// for who gathers observations before a report. At another time the answer may be another.
+func (c *Core) CheckReport(obs []wire.Observation) error {
+	switch {
+	case c.closed:
+		return ErrClosed
+	case len(obs) == 0:
+		return &FieldError{"Observations", "there are none; a report has at least one"}
+	case len(c.members.servers) == 0:
+		return ErrNoServers
+	}
+	return nil
 }
 
 // stageReports seals the datagrams of a report.
