@@ -63,8 +63,12 @@ func (p *comparePlan) peerSlice() time.Duration {
 	return p.Slice / 5
 }
 
-// longSlice is the length of one whose latencies count: a hundredth of it must be many.
+// longSlice is the length of one whose latencies are looked at: a hundredth of it must be many.
 func (p *comparePlan) longSlice() time.Duration { return p.Slice * 3 / 10 }
+
+// tailSlice is the length of one whose p99 is compared: what holds the machine up for some milliseconds
+// must be less than a hundredth of it.
+func (p *comparePlan) tailSlice() time.Duration { return p.Slice / 2 }
 
 // check says why the peers are not to be measured.
 func (p *peers) check(name string) error {
@@ -252,7 +256,7 @@ func compareTail(ctx context.Context, c *comparing) (ours, theirs []sample, err 
 		return nil, nil, err
 	}
 	defer peer.end()
-	slice := c.plan.longSlice()
+	slice := c.plan.tailSlice()
 	cfg := c.crowdConfig(slice)
 	cfg.InFlight, cfg.Rate = 0, most*half
 	return inTurns(c.plan.Groups, func() (sample, error) { return measure(ctx, c.ours, cfg) },
