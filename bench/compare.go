@@ -57,6 +57,7 @@ type sample struct {
 	CPU       float64 // microseconds of a processor for each decision, or datagram
 	P50       float64 // microseconds, as those that follow
 	P99, P999 float64
+	Lost      float64 // share of the requests that had no answer
 }
 
 func perSecond(s *sample) float64 { return s.PerSecond }
@@ -256,7 +257,8 @@ func measure(ctx context.Context, s *subject, cfg generator.Config) (sample, err
 	}
 	return sample{
 		PerSecond: r.PerSecond, P50: r.Latency.P50, P99: r.Latency.P99, P999: r.Latency.P999,
-		CPU: float64((after - before).Microseconds()) / (float64(r.Granted) * (cfg.WarmUp + cfg.For).Seconds() / cfg.For.Seconds()),
+		Lost: float64(r.Lost+r.Skipped) / float64(r.Sent+r.Skipped),
+		CPU:  float64((after - before).Microseconds()) / (float64(r.Granted) * (cfg.WarmUp + cfg.For).Seconds() / cfg.For.Seconds()),
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +30,8 @@ const (
 // peerNames are those of all peers.
 var peerNames = []string{redisName, gubernatorName, envoyName}
 
-// How the server and its peers are asked when they are compared: a crowd of clients of which each has one
-// request in flight, over a socket of its own. That of the figures in which clients are few is in peers_systems.go.
+// crowd is how many clients ask the server and its peers when they are compared. Each has one request in
+// flight, over a socket of its own.
 const crowd = 64
 
 // peerComparisons hold the server against limiters that others wrote.
@@ -54,14 +55,20 @@ var peerComparisons = []comparison{
 type peers struct {
 	plan  comparePlan
 	dir   string           // of what is built, and what they write
-	built map[string]error // by module
+	built map[string]error // by module and arguments
 }
 
 // peerSlice is the length of a measurement of a peer: there are many, and their ratios are far from one.
 func (p *comparePlan) peerSlice() time.Duration {
-	const share = 0.3
-	return time.Duration(share * float64(p.Slice))
+	return p.Slice / 5
 }
+
+// longSlice is the length of one whose latencies are looked at: a hundredth of it must be many.
+func (p *comparePlan) longSlice() time.Duration { return p.Slice * 3 / 10 }
+
+// tailSlice is the length of one whose p99 is compared: what holds the machine up for some milliseconds
+// must be less than a hundredth of it.
+func (p *comparePlan) tailSlice() time.Duration { return p.Slice / 2 }
 
 // check says why the peers are not to be measured.
 func (p *peers) check(name string) error {
@@ -75,27 +82,41 @@ func (p *peers) check(name string) error {
 const buildGrace = 5 * time.Minute
 
 // build builds what a module below peers makes: the generator, in peers itself, or a peer's server. What
-// cannot be built, for want of a network for instance, is skipped.
-func (p *peers) build(ctx context.Context, module string, what string) error {
-	if err, done := p.built[module]; done {
+// cannot be built, for want of a network for instance, is skipped. It is tried once.
+func (p *peers) build(ctx context.Context, module string, args ...string) error {
+	key := strings.Join(append([]string{module}, args...), " ")
+	if err, done := p.built[key]; done {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildGrace)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-o", p.dir+string(filepath.Separator), what)
+	build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", p.dir + string(filepath.Separator)}, args...)...)
 	build.Dir = filepath.Join("peers", module)
 	build.WaitDelay = time.Second
 	out, err := build.CombinedOutput()
 	if err != nil {
-		const lines = 3
-		all := strings.Split(strings.TrimSpace(string(out)), "\n")
-		err = fmt.Errorf("%w: building %s: %w: %s", errSkipped, build.Dir, err, strings.Join(all[max(0, len(all)-lines):], "; "))
+		const most = 200
+		first, _, _ := strings.Cut(downloads.ReplaceAllString(string(out), ""), "\n")
+		err = fmt.Errorf("%w: building %s: %w: %s", errSkipped, build.Dir, err, first[:min(most, len(first))])
 	}
 	if p.built == nil {
 		p.built = map[string]error{}
 	}
-	p.built[module] = err
+	p.built[key] = err
 	return err
+}
+
+// downloads are lines of the go command that tell of its progress.
+var downloads = regexp.MustCompile(`(?m)^go: downloading .*\n`)
+
+// buildLoad builds the generator for a peer. That of Redis needs nothing that bench does not, so it
+// can be built where those of the others cannot.
+func (p *peers) buildLoad(ctx context.Context, name string) error {
+	err := p.build(ctx, ".", ".")
+	if err == nil || name != redisName {
+		return err
+	}
+	return p.build(ctx, ".", "-tags", "redis_only", ".")
 }
 
 // peerJob is what the generator of the peers is to do; peers/job.go says what it means.
@@ -228,14 +249,14 @@ func compareTail(ctx context.Context, c *comparing) (ours, theirs []sample, err 
 		}
 	}
 	if best == "" {
-		return nil, nil, errors.Join(missing...)
+		return nil, nil, fmt.Errorf("%w: %s", errSkipped, reasons(missing...))
 	}
 	peer, err := c.peers.start(ctx, best, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer peer.end()
-	slice := c.plan.peerSlice() * 3 / 2 // a hundredth of it must be many
+	slice := c.plan.tailSlice()
 	cfg := c.crowdConfig(slice)
 	cfg.InFlight, cfg.Rate = 0, most*half
 	return inTurns(c.plan.Groups, func() (sample, error) { return measure(ctx, c.ours, cfg) },
@@ -253,14 +274,25 @@ func (p *peers) most(ctx context.Context, name string) (float64, error) {
 	return got.PerSecond, err
 }
 
+// reasons says in one line why something was skipped; each reason once.
+func reasons(errs ...error) string {
+	var all []string
+	for _, err := range errs {
+		why := strings.ReplaceAll(strings.TrimPrefix(err.Error(), errSkipped.Error()+": "), "\n", "; ")
+		if !slices.Contains(all, why) {
+			all = append(all, why)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 // skip notes why figures are not in the report.
 func (r *compareReport) skip(err error, names ...string) {
 	if r.Skipped == nil {
 		r.Skipped = map[string]string{}
 	}
 	for _, name := range names {
-		why := strings.TrimPrefix(err.Error(), errSkipped.Error()+": ")
-		r.Skipped[name] = strings.ReplaceAll(why, "\n", "; ")
+		r.Skipped[name] = reasons(err)
 		if !r.Plan.JSON {
 			fmt.Fprintln(os.Stderr, r.skipLine(name))
 		}

@@ -20,7 +20,7 @@ import (
 // key of which all is granted; or, if keys is not 0, for as many keys, each with a limit of 10. What
 // does not start is skipped, as a peer that is not there.
 func (p *peers) start(ctx context.Context, name string, keys int) (*subject, error) {
-	if err := p.build(ctx, ".", "."); err != nil {
+	if err := p.buildLoad(ctx, name); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp(p.dir, name)

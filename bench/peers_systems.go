@@ -40,6 +40,7 @@ type systemRow struct {
 	One      latencies `json:"one_in_flight"`
 	HalfRate float64   `json:"half_rate"` // half of what it can do with 64 or 256 in flight
 	Half     latencies `json:"half"`
+	HalfLost float64   `json:"half_lost,omitempty"` // share of the requests at that rate; they are among the latencies
 	Memory   float64   `json:"memory_mb,omitempty"` // resident, with 10^6 keys; once for each system
 }
 
@@ -65,7 +66,7 @@ func (s *system) sockets(inFlight int) int {
 func (c *comparing) systems() (all []system) {
 	ours := func(bursts bool) func(ctx context.Context, s *subject, sockets, inFlight int, rate float64) (sample, error) {
 		return func(ctx context.Context, s *subject, sockets, inFlight int, rate float64) (sample, error) {
-			slice := c.plan.peerSlice()
+			slice := c.plan.longSlice()
 			cfg := generator.Config{
 				Keys: []apikey.Key{c.tenant.key}, Flows: sockets, InFlight: inFlight, Rate: rate, NoBursts: !bursts, For: slice, WarmUp: slice / 5,
 			}
@@ -73,7 +74,7 @@ func (c *comparing) systems() (all []system) {
 		}
 	}
 	theirs := func(ctx context.Context, s *subject, sockets, inFlight int, rate float64) (sample, error) {
-		return c.peers.measure(ctx, s, sockets, inFlight, rate, c.plan.peerSlice())
+		return c.peers.measure(ctx, s, sockets, inFlight, rate, c.plan.longSlice())
 	}
 	running := func(context.Context) (*subject, error) {
 		s := *c.ours
@@ -153,7 +154,7 @@ func (s *system) speed(ctx context.Context, row *systemRow) error {
 		{64, func(got *sample) { row.At64, row.CPU64 = got.PerSecond, got.CPU }},
 		{256, func(got *sample) { row.At256, row.CPU256 = got.PerSecond, got.CPU }},
 		{1, func(got *sample) { row.One = latenciesOf(got) }},
-		{0, func(got *sample) { row.Half = latenciesOf(got) }},
+		{0, func(got *sample) { row.Half, row.HalfLost = latenciesOf(got), got.Lost }},
 	} {
 		sockets, rate := s.sockets(load.inFlight), 0.0
 		if load.inFlight == 0 {
@@ -178,8 +179,12 @@ func (r *systemRow) line() string {
 	if r.Memory > 0 {
 		memory = fmt.Sprintf("%.0f", r.Memory)
 	}
-	return fmt.Sprintf("%-15s %8s %10.0f %10.0f %6.1f %6.1f %6.0f %6.0f %6.0f %8.0f %6.0f %6.0f %6.0f %10s", r.System, r.Sockets, r.At64, r.At256,
-		r.CPU64, r.CPU256, r.One.P50, r.One.P99, r.One.P999, r.HalfRate, r.Half.P50, r.Half.P99, r.Half.P999, memory)
+	lost := ""
+	if r.HalfLost > 0 {
+		lost = fmt.Sprintf("  at half %.2g %% were lost", 100*r.HalfLost)
+	}
+	return fmt.Sprintf("%-15s %8s %10.0f %10.0f %6.1f %6.1f %6.0f %6.0f %6.0f %8.0f %6.0f %6.0f %6.0f %10s%s", r.System, r.Sockets, r.At64, r.At256,
+		r.CPU64, r.CPU256, r.One.P50, r.One.P99, r.One.P999, r.HalfRate, r.Half.P50, r.Half.P99, r.Half.P999, memory, lost)
 }
 
 // printSystems writes the second table.

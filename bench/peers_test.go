@@ -73,7 +73,7 @@ func TestPeersThatAreMissing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	p.built = map[string]error{".": nil, envoyName: nil, gubernatorName: errors.Join(errSkipped, errors.New("no network"))}
+	p.built = map[string]error{". .": nil, "envoy tool": nil, "gubernator tool": errors.Join(errSkipped, errors.New("no network"))}
 	t.Setenv("PATH", t.TempDir())
 	for _, name := range peerNames {
 		_, err := p.start(t.Context(), name, 0)
@@ -114,7 +114,7 @@ func TestPeerThatEnds(t *testing.T) {
 
 // What serves is taken for serving; its memory and its processor time are known, and it ends.
 func TestPeerThatServes(t *testing.T) {
-	p := &peers{dir: t.TempDir(), built: map[string]error{".": nil}}
+	p := &peers{dir: t.TempDir(), built: map[string]error{". .": nil}}
 	redis, err := p.start(t.Context(), redisName, 0)
 	if errors.Is(err, errSkipped) {
 		t.Skip(err)
@@ -142,6 +142,32 @@ func TestPeerThatServes(t *testing.T) {
 	}
 	if _, err := redis.resident(); err == nil {
 		t.Error("what has ended has memory")
+	}
+}
+
+// Where bench was built, the generator for Redis can be built too, without a network: it needs the same.
+func TestRedisNeedsNoMore(t *testing.T) {
+	var versions [2][]string
+	for i, path := range []string{"go.mod", filepath.Join("peers", "go.mod")} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions[i] = regexp.MustCompile(`(github\.com/HdrHistogram/hdrhistogram-go|golang\.org/x/sys) v\S+`).FindAllString(string(text), -1)
+	}
+	if len(versions[0]) != 2 || !slices.Equal(versions[0], versions[1]) {
+		t.Errorf("bench has %v, the generator %v", versions[0], versions[1])
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("GOPROXY", "off")
+	p := &peers{dir: t.TempDir(), built: map[string]error{". .": fmt.Errorf("%w: no network", errSkipped)}}
+	if err := p.buildLoad(t.Context(), redisName); err != nil {
+		t.Error(err)
+	}
+	if err := p.buildLoad(t.Context(), envoyName); !errors.Is(err, errSkipped) {
+		t.Error(err)
 	}
 }
 
@@ -202,7 +228,7 @@ func TestSystemFigures(t *testing.T) {
 			start: func(context.Context) (*subject, error) { return &subject{end: func() { ended++ }}, nil },
 			load: func(_ context.Context, _ *subject, sockets, inFlight int, rate float64) (sample, error) {
 				got = append(got, asked{sockets, inFlight, rate})
-				return sample{PerSecond: float64(10 * inFlight), CPU: float64(inFlight), P50: float64(len(got)), P99: 2, P999: 3}, nil
+				return sample{PerSecond: float64(10 * inFlight), CPU: float64(inFlight), P50: float64(len(got)), P99: 2, P999: 3, Lost: 0.25}, nil
 			},
 			memory: func(context.Context) (float64, error) { return 5 << 20, nil },
 		}
@@ -219,7 +245,7 @@ func TestSystemFigures(t *testing.T) {
 		if !slices.Equal(got, want) || ended != 1 {
 			t.Errorf("asked %v, ended %d times", got, ended)
 		}
-		if found := (systemRow{"x", sockets, 640, 2560, 64, 256, latencies{3, 2, 3}, 1280, latencies{4, 2, 3}, 5}); *row != found {
+		if found := (systemRow{"x", sockets, 640, 2560, 64, 256, latencies{3, 2, 3}, 1280, latencies{4, 2, 3}, 0.25, 5}); *row != found {
 			t.Errorf("%+v", row)
 		}
 		s.memory = func(context.Context) (float64, error) { return 0, fmt.Errorf("%w: gone", errSkipped) }

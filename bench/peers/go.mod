@@ -6,7 +6,7 @@ require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/envoyproxy/go-control-plane/envoy v1.32.4
 	github.com/gubernator-io/gubernator/v2 v2.13.0
-	golang.org/x/sys v0.34.0
+	golang.org/x/sys v0.50.0
 	google.golang.org/grpc v1.74.2
 )
 

@@ -1,3 +1,5 @@
+//go:build !redis_only
+
 package main
 
 import (

@@ -27,13 +27,6 @@ type link interface {
 	close()
 }
 
-// systems opens a link to each system that this program knows.
-var systems = map[string]func(ctx context.Context, job *Job) (link, error){
-	"redis":      openRedis,
-	"gubernator": openGubernator,
-	"envoy":      openEnvoy,
-}
-
 const (
 	readyGrace = 10 * time.Second // for a server to begin to answer
 	drainGrace = 5 * time.Second  // for answers after the end
