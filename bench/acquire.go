@@ -149,7 +149,7 @@ func compareCrowd(ctx context.Context, c *comparing) (ours, theirs []sample, err
 		return nil, nil, err
 	}
 	defer closeClient()
-	floor, err := startFloor(c.tenant, 0, 1)
+	floor, err := startFloorOn(ctx, c.place(), c.tenant, 0, 1)
 	if err != nil {
 		return nil, nil, err
 	}

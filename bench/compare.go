@@ -24,6 +24,7 @@ type comparePlan struct {
 	Only   string        `json:",omitempty"`
 	Quick  bool          `json:",omitempty"` // and without the peers
 	JSON   bool          `json:"-"`
+	Veth   bool          `json:",omitempty"` // over a network of virtual devices, and not loopback
 }
 
 func parseCompare(args []string) (comparePlan, error) {
@@ -34,11 +35,13 @@ func parseCompare(args []string) (comparePlan, error) {
 	f.StringVar(&p.Only, "only", "", "only this: "+strings.Join(figureNames(), ", "))
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
 	f.BoolVar(&p.Quick, "quick", false, "in less than a minute, rough, and without the peers")
+	f.BoolVar(&p.Veth, "veth", false, "over virtual network devices that cut bursts up into packets, and not loopback: "+strings.Join(vethFigures, ", ")+
+		" or --only, without gates; as root, or where users may make namespaces")
 	if err := f.Parse(args); err != nil {
 		return p, err
 	}
 	if p.Quick {
-		p.Slice, p.Groups = 500*time.Millisecond, 2
+		p.Slice, p.Groups = 400*time.Millisecond, 2
 	}
 	switch {
 	case f.NArg() > 0:
@@ -90,6 +93,17 @@ type comparison struct {
 	run  func(ctx context.Context, c *comparing) (ours, theirs []sample, err error)
 }
 
+// vethFigures are what a network matters to most.
+var vethFigures = []string{"gso", "gso_client"}
+
+// wants reports whether a plan has a comparison in it.
+func (p *comparePlan) wants(c *comparison) bool {
+	if p.Veth && p.Only == "" {
+		return slices.ContainsFunc(vethFigures, c.wanted)
+	}
+	return c.wanted(p.Only)
+}
+
 // comparing is a run of comparisons with one server.
 type comparing struct {
 	plan   comparePlan
@@ -97,6 +111,15 @@ type comparing struct {
 	binary string // of the server
 	ours   *subject
 	peers  *peers
+}
+
+// place is where servers are started.
+func (c *comparing) place() place {
+	if !c.plan.Veth {
+		return place{}
+	}
+	v := newVeth()
+	return place{veth: &v}
 }
 
 var comparisons = slices.Concat(ownComparisons, peerComparisons)
@@ -114,7 +137,7 @@ var ownComparisons = []comparison{
 		{"gso", "decisions a second, 256 in flight in bursts, on loopback", perSecond, 2, 4, false},
 	}, withFloor(4, 256, false, generator.Work{})},
 	{[]bar{
-		{"gso_client", "decisions a second of 256 goroutines with one client, by the floor's of 64 lone requests", perSecond, 1.2, 2, false},
+		{"gso_client", "decisions a second of 256 goroutines with one client, on loopback, by the floor's of 64 lone requests", perSecond, 1.2, 2, false},
 	}, compareCrowd},
 	{[]bar{
 		{"rtt_p50", "p50 of Acquire, one in flight, by a bare round trip's", p50, 1.4, 1.15, true},
@@ -155,6 +178,11 @@ func compare(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if plan.Veth {
+		if err := enterNetwork(ctx); err != nil {
+			return err
+		}
+	}
 	dir, err := os.MkdirTemp("", "weir-bench")
 	if err != nil {
 		return err
@@ -168,14 +196,14 @@ func compare(ctx context.Context, args []string) error {
 	if run.binary, err = buildWeir(ctx, dir); err != nil {
 		return err
 	}
-	if run.ours, err = startWeir(ctx, run.binary, run.tenant); err != nil {
+	if run.ours, err = startWeirOn(ctx, run.place(), run.binary, run.tenant); err != nil {
 		return err
 	}
 	defer run.ours.end()
 	report := compareReport{Machine: machine(), Plan: plan, Ratios: map[string]float64{}}
 	for i := range comparisons {
 		c := &comparisons[i]
-		if !c.wanted(plan.Only) {
+		if !plan.wants(c) {
 			continue
 		}
 		ours, theirs, err := c.run(ctx, &run)
@@ -193,7 +221,7 @@ func compare(ctx context.Context, args []string) error {
 			}
 		}
 	}
-	if plan.Only == "" || plan.Only == systemsName {
+	if plan.Only == "" && !plan.Veth || plan.Only == systemsName {
 		if err := run.measureSystems(ctx, &report); err != nil {
 			return err
 		}
@@ -204,7 +232,7 @@ func compare(ctx context.Context, args []string) error {
 // withFloor compares the server with the floor, under one load.
 func withFloor(flows, inFlight int, lone bool, work generator.Work) func(context.Context, *comparing) (ours, theirs []sample, err error) {
 	return func(ctx context.Context, c *comparing) (ours, theirs []sample, err error) {
-		floor, err := startFloor(c.tenant, work.Guards, max(1, work.Resources))
+		floor, err := startFloorOn(ctx, c.place(), c.tenant, work.Guards, max(1, work.Resources))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -296,7 +324,11 @@ func (r *compareReport) add(b *bar, ours, theirs []sample) *compareRow {
 		Name: b.name, About: b.about, Ours: median(as), Theirs: median(bs), Ratio: median(ratios),
 		Low: slices.Min(ratios), High: slices.Max(ratios), Pairs: len(ratios), Gate: b.gate, Goal: b.goal,
 	}
-	row.Beyond = b.beyond(row.Ratio)
+	if r.Plan.Veth {
+		row.Gate, row.Goal = 0, 0 // they are for loopback
+		row.About = strings.Replace(row.About, "on loopback", "over veth", 1)
+	}
+	row.Beyond = row.Gate != 0 && b.beyond(row.Ratio)
 	r.Rows = append(r.Rows, row)
 	r.Ratios[b.name] = row.Ratio
 	return row

@@ -10,7 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"unsafe"
@@ -50,7 +50,7 @@ func floor(_ context.Context, _ []string) error {
 		port = w.port
 		go w.run()
 	}
-	fmt.Printf("127.0.0.1:%d\n", port)
+	fmt.Println(netip.AddrPortFrom(job.Addr, uint16(port)))
 	_, err = io.Copy(io.Discard, in) // until whoever started it is gone
 	return err
 }
@@ -115,7 +115,7 @@ func newFloorWorker(key apikey.Key, job *floorJob, port int) (*floorWorker, erro
 	}
 	const buffer = 4 << 20
 	_ = unix.SetsockoptInt(w.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) // or what the system has
-	if err := unix.Bind(w.fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte(net.IPv4(127, 0, 0, 1).To4())}); err != nil {
+	if err := unix.Bind(w.fd, &unix.SockaddrInet4{Port: port, Addr: job.Addr.As4()}); err != nil {
 		return nil, err
 	}
 	bound, err := unix.Getsockname(w.fd)

@@ -11,7 +11,7 @@ import (
 
 // TestMain lets this program be its own child, as the floor is one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == floorCommand {
+	if len(os.Args) > 1 && (os.Args[1] == floorCommand || os.Args[1] == insideCommand) {
 		main()
 		return
 	}
@@ -30,7 +30,7 @@ func TestFloorAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, work := range []generator.Work{{}, {Resources: 3, Guards: 1, Buckets: 3}} {
-		s, err := startFloor(tenant, work.Guards, max(1, work.Resources))
+		s, err := startFloor(t.Context(), tenant, work.Guards, max(1, work.Resources))
 		if err != nil {
 			t.Fatal(err)
 		}

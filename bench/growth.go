@@ -152,7 +152,7 @@ func (g *growing) ours(ctx context.Context) (sample, error) {
 
 // floor takes the floor through the same.
 func (g *growing) floor(ctx context.Context) (sample, error) {
-	s, err := startFloorOn(place{processors: g.plan.Server}, g.tenant, 0, 1)
+	s, err := startFloorOn(ctx, place{processors: g.plan.Server}, g.tenant, 0, 1)
 	if err != nil {
 		return sample{}, err
 	}

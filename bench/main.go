@@ -46,6 +46,7 @@ var commands = []struct {
 	{onCommand, "", on},
 	{spinCommand, "", spin},
 	{floorCommand, "", floor},
+	{insideCommand, "", inside},
 }
 
 func main() {

@@ -45,7 +45,7 @@ func compareOverload(ctx context.Context, c *comparing) (ours, theirs []sample, 
 	if err != nil {
 		return nil, nil, err
 	}
-	target, err := startTarget(ctx, c.binary, place{server, overloadNice}, c.tenant)
+	target, err := startTarget(ctx, c.binary, place{processors: server, nice: overloadNice}, c.tenant)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -81,7 +81,7 @@ func (c *comparing) systems() (all []system) {
 		s.end = func() {} // others need it
 		return &s, nil
 	}
-	floor := func(context.Context) (*subject, error) { return startFloor(c.tenant, 0, 1) }
+	floor := func(ctx context.Context) (*subject, error) { return startFloor(ctx, c.tenant, 0, 1) }
 	all = []system{
 		{"floor", false, floor, ours(false), nil},
 		{"r-server", false, running, ours(false), c.ourMemory},

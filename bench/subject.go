@@ -56,32 +56,42 @@ func (s *subject) cpu() (time.Duration, error) {
 // floorJob is what the floor is to serve, on its standard input.
 type floorJob struct {
 	Key               string
-	Guards, Resources int // of every request
+	Addr              netip.Addr // to listen on, of IPv4
+	Guards, Resources int        // of every request
 	Workers           int
 }
 
 // startFloor starts the least that a server can be, for requests of one shape.
-func startFloor(t tenant, guards, resources int) (*subject, error) {
-	return startFloorOn(place{}, t, guards, resources)
+func startFloor(ctx context.Context, t tenant, guards, resources int) (*subject, error) {
+	return startFloorOn(ctx, place{}, t, guards, resources)
 }
 
 // startFloorOn starts it in a place.
-func startFloorOn(where place, t tenant, guards, resources int) (*subject, error) {
+func startFloorOn(ctx context.Context, where place, t tenant, guards, resources int) (*subject, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	family := children.New(self, func(error) {})
-	args, workers := []string{floorCommand}, runtime.NumCPU()
+	workers := runtime.NumCPU()
 	if n := len(where.processors); n > 0 {
-		args, workers = onArgs(where, self, args...), n
+		workers = n
 	}
-	child, err := family.Talk(os.Stderr, self, args...)
+	program, args, err := where.command(self, floorCommand)
 	if err != nil {
 		family.End()
 		return nil, err
 	}
-	text, err := json.Marshal(floorJob{Key: t.key.Encode(), Guards: guards, Resources: resources, Workers: workers})
+	child, err := family.Talk(os.Stderr, program, args...)
+	if err != nil {
+		family.End()
+		return nil, err
+	}
+	if err := where.connect(ctx, child.PID()); err != nil {
+		family.End()
+		return nil, err
+	}
+	text, err := json.Marshal(floorJob{Key: t.key.Encode(), Addr: where.addr(), Guards: guards, Resources: resources, Workers: workers})
 	if err == nil {
 		_, err = fmt.Fprintf(child, "%s\n", text)
 	}

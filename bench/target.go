@@ -58,9 +58,44 @@ func buildWeir(ctx context.Context, dir string) (binary string, err error) {
 type place struct {
 	processors []int
 	nice       int
+	veth       *veth // behind a pair of devices, in a namespace of its own; else on loopback
 }
 
-// startTarget starts a server with some tenants, on loopback.
+// addr is where a server listens there.
+func (p *place) addr() netip.Addr {
+	if p.veth != nil {
+		return p.veth.address
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
+
+// command is what starts a program there.
+func (p *place) command(program string, args ...string) (string, []string, error) {
+	if len(p.processors) == 0 && p.veth == nil {
+		return program, args, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	if len(p.processors) > 0 {
+		program, args = self, onArgs(*p, program, args...)
+	}
+	if p.veth != nil {
+		program, args = p.veth.args(self, program, args...)
+	}
+	return program, args, nil
+}
+
+// connect makes the way to a process that was started there.
+func (p *place) connect(ctx context.Context, pid int) error {
+	if p.veth == nil {
+		return nil
+	}
+	return p.veth.connect(ctx, pid)
+}
+
+// startTarget starts a server with some tenants.
 func startTarget(ctx context.Context, binary string, where place, tenants ...tenant) (*target, error) {
 	var file strings.Builder
 	fmt.Fprintln(&file, "tenants:")
@@ -76,16 +111,16 @@ func startTarget(ctx context.Context, binary string, where place, tenants ...ten
 		return nil, err
 	}
 	t := &target{lost: make(chan error, 1)}
-	args := []string{"serve", "--tenants", path, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
-	if len(where.processors) > 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		binary, args = self, onArgs(where, binary, args...)
+	anyPort := netip.AddrPortFrom(where.addr(), 0).String()
+	binary, args, err := where.command(binary, "serve", "--tenants", path, "--listen", anyPort, "--admin", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
 	}
 	t.family = children.New(binary, func(err error) { t.lost <- err })
 	child, err := t.family.Start("server", args...)
+	if err == nil {
+		err = where.connect(ctx, child.PID())
+	}
 	if err == nil {
 		err = t.await(ctx, child)
 	}
