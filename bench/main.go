@@ -42,6 +42,7 @@ var commands = []struct {
 	{"neighbor", "a tenant's latencies alone, and while another attacks", neighbor},
 	{workersCommand, "how long workers wait for a lock, and how an uneven load becomes even", workers},
 	{growthCommand, "latencies while millions of buckets come, expire and come again", growth},
+	{chartCommand, "a picture of what the comparison found", chart},
 	{attackCommand, "", attack},
 	{onCommand, "", on},
 	{spinCommand, "", spin},
