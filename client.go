@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,6 +152,8 @@ func newClient(cfg Config, p platform) (*Client, error) {
 // one, sockets are closed, and lookups are canceled. It returns when everything
 // that the client started has ended; it is idempotent, and the error is nil.
 func (c *Client) Close() error {
+	stuck := time.AfterFunc(closePatience, c.hangUp)
+	defer stuck.Stop()
 	ob := c.getOutbox()
 	now := c.clock()
 	c.departures.atWork <- struct{}{} // whose reports have left then
@@ -178,6 +182,19 @@ func (c *Client) Close() error {
 	<-c.departures.atWork
 	c.wg.Wait()
 	return nil
+}
+
+// closePatience is how long Close lets go on what is being sent, and reports that are left to send.
+const closePatience = 50 * time.Millisecond
+
+// hangUp closes the sockets, which ends whatever is being sent.
+func (c *Client) hangUp() {
+	c.mu.Lock()
+	sockets := slices.Collect(maps.Values(c.sockets))
+	c.mu.Unlock()
+	for _, s := range sockets {
+		s.conn.Close()
+	}
 }
 
 // settle is called with the lock held after every call into the core: it reads

@@ -278,3 +278,53 @@ func TestCloseSendsReports(t *testing.T) {
 		}
 	})
 }
+
+// Close ends what is queued also when the goroutine that sends it hangs, and when there are reports to send still.
+func TestCloseEndsAQueueThatHangs(t *testing.T) {
+	for _, report := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w, h := newClogged(t)
+			c := w.client()
+			acquire(t, c)
+			wait := clogWithOne(t, c, h)
+			queued := make(chan error, 1)
+			go func() {
+				_, err := c.Acquire(context.Background(), oneToken())
+				queued <- err
+			}()
+			synctest.Wait()
+			h.mu.Lock() // what hangs goes on, and what is queued hangs
+			close(h.gate)
+			h.gate = make(chan struct{})
+			h.mu.Unlock()
+			wait()
+			synctest.Wait()
+			if report {
+				if err := c.Report(inventory.Took(time.Millisecond)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			start := time.Now()
+			closed := make(chan struct{})
+			go func() {
+				c.Close()
+				close(closed)
+			}()
+			select {
+			case <-closed:
+			case <-time.After(time.Second):
+				t.Fatal("Close waits for a send that hangs")
+			}
+			if took := time.Since(start); took > closePatience {
+				t.Errorf("it took %v", took)
+			}
+			if err := <-queued; err != nil && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrIO) {
+				t.Error(err)
+			}
+			expectClosed(t, c)
+			if ports := w.host.Ports(); len(ports) != 0 {
+				t.Errorf("sockets are open: %v", ports)
+			}
+		})
+	}
+}

@@ -99,8 +99,9 @@ func (c *Client) discharge(ob *outbox) {
 
 // write sends the datagrams, neighbors of one socket in one call, and notes
 // those that could not be sent. The core has judged by the time of its call; time
-// has passed since, a lot of it if the process was stopped in between.
+// has passed since, a lot of it if the process was stopped in between, or if there was no room for many.
 func (ob *outbox) write(clock func() core.Time) {
+	const most = 128 // between two looks at the clock: a system call of them
 	for i := 0; i < len(ob.posts); {
 		s := ob.posts[i].socket
 		now := clock().Mono
@@ -110,16 +111,14 @@ func (ob *outbox) write(clock func() core.Time) {
 			continue
 		}
 		end := i + 1
-		for end < len(ob.posts) && ob.posts[end].socket == s && now < ob.posts[end].until {
+		for end < min(len(ob.posts), i+most) && ob.posts[end].socket == s && now < ob.posts[end].until {
 			end++
 		}
-		for i < end {
-			n, err := s.conn.Write(ob.datagrams[i:end])
-			i += n
-			if err != nil {
-				ob.failed = append(ob.failed, failure{ob.posts[i].ref, err})
-				i++
-			}
+		n, err := s.conn.Write(ob.datagrams[i:end])
+		i += n
+		if err != nil {
+			ob.failed = append(ob.failed, failure{ob.posts[i].ref, err})
+			i++
 		}
 	}
 	for i := range ob.posts {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/ident"
+	"github.com/weirhq/weir/internal/children"
 	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/wire"
 )
@@ -68,9 +70,13 @@ type job struct {
 	Key  string
 	Kind string
 	Rate float64 // datagrams a second, 0 for as many as can be
+
+	Buckets uint64        // filling: how many
+	Window  time.Duration // of each
 }
 
 type attacker struct {
+	job        job
 	credential *wire.Credential
 	sealer     *wire.Sealer
 	number     uint64
@@ -80,11 +86,20 @@ type attacker struct {
 
 // flood starts a child that floods until it is stopped.
 func (t *target) flood(j job) (stop func(), err error) {
+	child, err := flood(t.family, j)
+	if err != nil {
+		return nil, err
+	}
+	return child.End, nil
+}
+
+// flood starts a child that does a job until it is stopped, or has done it.
+func flood(family *children.Family, j job) (*children.Talk, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	child, err := t.family.Talk(os.Stderr, self, attackCommand)
+	child, err := family.Talk(os.Stderr, self, attackCommand)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +109,7 @@ func (t *target) flood(j job) (stop func(), err error) {
 	}
 	line := ""
 	if err == nil {
-		line, err = bufio.NewReader(child).ReadString('\n')
+		line, err = bufio.NewReader(child).ReadString('\n') // it says nothing after that
 	}
 	if err == nil && strings.TrimSpace(line) != "ready" {
 		err = fmt.Errorf("the attacker says %q", line)
@@ -106,7 +121,7 @@ func (t *target) flood(j job) (stop func(), err error) {
 		child.End()
 		return nil, fmt.Errorf("starting the attacker: %w", err)
 	}
-	return child.End, nil
+	return child, nil
 }
 
 // attack is the child: a job, "go", and the end of its input.
@@ -128,14 +143,16 @@ func attack(_ context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	a := &attacker{resources: make([]wire.Resource, mostResources)}
+	a := &attacker{job: j, resources: make([]wire.Resource, mostResources)}
 	if a.credential, err = wire.NewCredential(key); err != nil {
 		return err
 	}
 	if a.sealer, err = wire.NewSealer(rand.Reader); err != nil {
 		return err
 	}
-	leastPriority()
+	if j.Kind != filling {
+		leastPriority()
+	}
 	fmt.Println("ready")
 	if _, err := in.ReadString('\n'); err != nil {
 		return err
@@ -145,8 +162,11 @@ func attack(_ context.Context, _ []string) error {
 		_, _ = io.Copy(io.Discard, in)
 		stop.Store(true)
 	}()
-	if j.Kind == honest {
+	switch j.Kind {
+	case honest:
 		return a.flood(&stop, to, j.Rate, (*attacker).decision)
+	case filling:
+		return a.flood(&stop, to, j.Rate, (*attacker).fillNext)
 	}
 	for _, k := range kinds {
 		if k.name == j.Kind {
@@ -156,8 +176,8 @@ func attack(_ context.Context, _ []string) error {
 	return fmt.Errorf("no attack %q", j.Kind)
 }
 
-// flood sends in batches, each flow in turn, until it is told to stop. What a socket does not take is
-// not sent again.
+// flood sends in batches, each flow in turn, until it is told to stop, or build says io.EOF. What a socket does
+// not take is not sent again.
 func (a *attacker) flood(stop *atomic.Bool, to netip.AddrPort, rate float64, build func(*attacker) ([]byte, error)) error {
 	const flows, batch = 8, 32
 	var conns [flows]udp.Conn // open until the process ends, which is when this returns
@@ -172,8 +192,8 @@ func (a *attacker) flood(stop *atomic.Bool, to netip.AddrPort, rate float64, bui
 	for i := range ds {
 		ds[i] = udp.Datagram{Buf: make([]byte, 0, wire.BufferSize), Peer: to}
 	}
-	start, sent := time.Now(), 0
-	for round := 0; !stop.Load(); round++ {
+	start, sent, over := time.Now(), 0, false
+	for round := 0; !stop.Load() && !over; round++ {
 		due := batch
 		if rate > 0 {
 			if due = min(batch, int(rate*time.Since(start).Seconds())-sent); due <= 0 {
@@ -184,12 +204,19 @@ func (a *attacker) flood(stop *atomic.Bool, to netip.AddrPort, rate float64, bui
 		for i := range ds[:due] {
 			a.buf = ds[i].Buf[:0]
 			b, err := build(a)
+			if errors.Is(err, io.EOF) {
+				due, over = i, true
+				break
+			}
 			if err != nil {
 				return err
 			}
 			ds[i].Buf, ds[i].N = b, len(b)
 		}
 		sent += due
+		if due == 0 {
+			break
+		}
 		if _, err := conns[round%flows].Write(ds[:due]); udp.Closed(err) {
 			return err
 		}

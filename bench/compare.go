@@ -69,13 +69,16 @@ func p99(s *sample) float64       { return s.P99 }
 type bar struct {
 	name, about string
 	of          func(*sample) float64
-	gate, goal  float64
-	most        bool // the gate is the most that the figure may be, not the least
+	gate, goal  float64 // 0: none
+	most        bool    // the gate is the most that the figure may be, not the least
 }
 
 // beyond reports whether a figure is beyond the gate.
 func (b *bar) beyond(ratio float64) bool {
-	if b.most {
+	switch {
+	case b.gate == 0:
+		return false
+	case b.most:
 		return !(ratio <= b.gate)
 	}
 	return !(ratio >= b.gate)
@@ -305,11 +308,14 @@ func median(v []float64) float64 {
 }
 
 func (r *compareRow) line() string {
-	verdict := "within"
-	if r.Beyond {
+	verdict, bounds := "within", fmt.Sprintf("%5.3f %5.3f", r.Gate, r.Goal)
+	switch {
+	case r.Gate == 0:
+		verdict, bounds = "      ", fmt.Sprintf("%5s %5s", "-", "-")
+	case r.Beyond:
 		verdict = "BEYOND"
 	}
-	return fmt.Sprintf("%-16s %10.2f %10.2f | %6.3f  %5.3f - %-6.3f | %5.3f %5.3f  %s | %s", r.Name, r.Ours, r.Theirs, r.Ratio, r.Low, r.High, r.Gate, r.Goal, verdict, r.About)
+	return fmt.Sprintf("%-19s %10.2f %10.2f | %6.3f  %5.3f - %-6.3f | %s  %s | %s", r.Name, r.Ours, r.Theirs, r.Ratio, r.Low, r.High, bounds, verdict, r.About)
 }
 
 // print writes the report, and tells whether every figure is within its gate.
@@ -323,7 +329,7 @@ func (r *compareReport) print(w io.Writer) error {
 	} else {
 		fmt.Fprintln(w, r.Machine)
 		if len(r.Rows) > 0 {
-			fmt.Fprintf(w, "%-16s %10s %10s | %6s  %-15s | %5s %5s\n", "", "ours", "theirs", "ratio", "of the pairs", "gate", "goal")
+			fmt.Fprintf(w, "%-19s %10s %10s | %6s  %-14s | %5s %5s\n", "", "ours", "theirs", "ratio", "of the pairs", "gate", "goal")
 		}
 		for _, row := range r.Rows {
 			fmt.Fprintln(w, row.line())

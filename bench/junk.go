@@ -17,7 +17,7 @@ func compareJunk(ctx context.Context, c *comparing) (ours, theirs []sample, err 
 func (c *comparing) flooded(ctx context.Context, kind string) (sample, error) {
 	const settle = 200 * time.Millisecond
 	t := c.ours.target
-	stop, err := t.flood(job{t.addr.String(), c.tenant.key.Encode(), kind, 0})
+	stop, err := t.flood(job{Addr: t.addr.String(), Key: c.tenant.key.Encode(), Kind: kind, Rate: 0})
 	if err != nil {
 		return sample{}, err
 	}

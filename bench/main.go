@@ -41,6 +41,7 @@ var commands = []struct {
 	{compareCommand, "the server beside the least that a server can cost", compare},
 	{"neighbor", "a tenant's latencies alone, and while another attacks", neighbor},
 	{workersCommand, "how long workers wait for a lock, and how an uneven load becomes even", workers},
+	{growthCommand, "latencies while millions of buckets come, expire and come again", growth},
 	{attackCommand, "", attack},
 	{onCommand, "", on},
 	{spinCommand, "", spin},

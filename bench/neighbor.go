@@ -246,5 +246,5 @@ func (r *neighborRun) attack(kind string, limited bool, rate float64) (stop func
 	if limited {
 		attacker = r.tenants[2]
 	}
-	return r.target.flood(job{r.target.addr.String(), attacker.key.Encode(), kind, rate})
+	return r.target.flood(job{Addr: r.target.addr.String(), Key: attacker.key.Encode(), Kind: kind, Rate: rate})
 }

@@ -43,13 +43,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// Every attack's datagrams fit, each under an identity of its own, and the largest leave no room for
-// another block.
-func TestAttacksAreBuilt(t *testing.T) {
-	tenant, err := newTenant("attacker", 7, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+func newTestAttacker(t *testing.T, tenant tenant) *attacker {
+	t.Helper()
 	credential, err := wire.NewCredential(tenant.key)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +53,17 @@ func TestAttacksAreBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &attacker{credential: credential, sealer: sealer, resources: make([]wire.Resource, mostResources)}
+	return &attacker{credential: credential, sealer: sealer, resources: make([]wire.Resource, mostResources)}
+}
+
+// Every attack's datagrams fit, each under an identity of its own, and the largest leave no room for
+// another block.
+func TestAttacksAreBuilt(t *testing.T) {
+	tenant, err := newTenant("attacker", 7, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newTestAttacker(t, tenant)
 	seen := map[wire.UniqueID]bool{}
 	for _, k := range kinds {
 		for range 3 {
@@ -72,7 +77,7 @@ func TestAttacksAreBuilt(t *testing.T) {
 				t.Fatalf("%s: %v, or an identity once more", k.name, err)
 			}
 			seen[e.Header.UniqueID] = true
-			_, err = credential.Open(&e, new(wire.Scratch))
+			_, err = a.credential.Open(&e, new(wire.Scratch))
 			if forged := k.name == "junk"; forged != errors.Is(err, wire.ErrAuth) {
 				t.Errorf("%s: opens with %v", k.name, err)
 			}

@@ -30,21 +30,26 @@ const (
 // peerNames are those of all peers.
 var peerNames = []string{redisName, gubernatorName, envoyName}
 
-// crowd is how many clients ask the server and its peers when they are compared. Each has one request in
-// flight, over a socket of its own.
+// crowd is how many requests are in flight when the server is held against its peers: of as many clients, each
+// with a socket or a connection of its own, or of few that share four.
 const crowd = 64
 
-// peerComparisons hold the server against limiters that others wrote.
+// peerComparisons hold the server against limiters that others wrote: each as good as it gets, when few clients
+// have many requests in flight; and, without a bar, when each request is a client's own. Then nearly all is what the
+// system takes for a datagram, or for a read and a write of a connection, and how these compare is the machine's.
 var peerComparisons = []comparison{
 	{[]bar{
 		{"cpu_redis", "processor time a decision, by that of Redis with a GCRA script", cpu, 0.5, 0.33, true},
-	}, withPeer(redisName)},
+	}, withPeer(redisName, few)},
 	{[]bar{
 		{"cpu_gubernator", "processor time a decision, by gubernator's", cpu, 1.0 / 15, 1.0 / 30, true},
-	}, withPeer(gubernatorName)},
+	}, withPeer(gubernatorName, few)},
 	{[]bar{
 		{"cpu_envoy", "processor time a decision, by that of envoyproxy/ratelimit with its Redis", cpu, 1.0 / 15, 1.0 / 30, true},
-	}, withPeer(envoyName)},
+	}, withPeer(envoyName, few)},
+	{[]bar{{"cpu_redis_lone", "the same, with a socket for each request", cpu, 0, 0, true}}, withPeer(redisName, crowd)},
+	{[]bar{{"cpu_gubernator_lone", "the same, with a socket for each request", cpu, 0, 0, true}}, withPeer(gubernatorName, crowd)},
+	{[]bar{{"cpu_envoy_lone", "the same, with a socket for each request", cpu, 0, 0, true}}, withPeer(envoyName, crowd)},
 	{[]bar{
 		{"tail", "p99 in an open loop at half of what the best peer can, by that peer's", p99, 0.7, 0.3, true},
 	}, compareTail},
@@ -212,10 +217,15 @@ func (c *comparing) crowdConfig(slice time.Duration) generator.Config {
 	}
 }
 
-// withPeer compares the server with a peer, each with a crowd of clients.
-func withPeer(name string) func(context.Context, *comparing) (ours, theirs []sample, err error) {
+// withPeer compares the server with a peer, when a crowd of requests is in flight over so many sockets. With fewer
+// of these than requests we send them in bursts, and Redis and gRPC gather them as well.
+func withPeer(name string, sockets int) func(context.Context, *comparing) (ours, theirs []sample, err error) {
 	return func(ctx context.Context, c *comparing) (ours, theirs []sample, err error) {
-		if err := c.peers.check("cpu_" + name); err != nil {
+		figure := "cpu_" + name
+		if sockets == crowd {
+			figure += "_lone"
+		}
+		if err := c.peers.check(figure); err != nil {
 			return nil, nil, err
 		}
 		peer, err := c.peers.start(ctx, name, 0)
@@ -224,8 +234,10 @@ func withPeer(name string) func(context.Context, *comparing) (ours, theirs []sam
 		}
 		defer peer.end()
 		slice := c.plan.peerSlice()
-		return inTurns(c.plan.Groups, func() (sample, error) { return measure(ctx, c.ours, c.crowdConfig(slice)) },
-			func() (sample, error) { return c.peers.measure(ctx, peer, crowd, crowd, 0, slice) })
+		cfg := c.crowdConfig(slice)
+		cfg.Flows, cfg.NoBursts = sockets, sockets == crowd
+		return inTurns(c.plan.Groups, func() (sample, error) { return measure(ctx, c.ours, cfg) },
+			func() (sample, error) { return c.peers.measure(ctx, peer, sockets, crowd, 0, slice) })
 	}
 }
 
@@ -300,7 +312,7 @@ func (r *compareReport) skip(err error, names ...string) {
 }
 
 func (r *compareReport) skipLine(name string) string {
-	return fmt.Sprintf("%-16s skipped: %s", name, r.Skipped[name])
+	return fmt.Sprintf("%-19s skipped: %s", name, r.Skipped[name])
 }
 
 // skipLines are the lines of all that was skipped.

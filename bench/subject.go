@@ -25,7 +25,8 @@ type subject struct {
 	pids []int          // of all that is on the server's side
 	end  func()
 
-	target *target // an r-server
+	target *target          // an r-server
+	family *children.Family // what is started for it ends with it
 }
 
 // ticks is in how many parts the system divides a second of processor time.
@@ -61,17 +62,26 @@ type floorJob struct {
 
 // startFloor starts the least that a server can be, for requests of one shape.
 func startFloor(t tenant, guards, resources int) (*subject, error) {
+	return startFloorOn(place{}, t, guards, resources)
+}
+
+// startFloorOn starts it in a place.
+func startFloorOn(where place, t tenant, guards, resources int) (*subject, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	family := children.New(self, func(error) {})
-	child, err := family.Talk(os.Stderr, self, floorCommand)
+	args, workers := []string{floorCommand}, runtime.NumCPU()
+	if n := len(where.processors); n > 0 {
+		args, workers = onArgs(where, self, args...), n
+	}
+	child, err := family.Talk(os.Stderr, self, args...)
 	if err != nil {
 		family.End()
 		return nil, err
 	}
-	text, err := json.Marshal(floorJob{Key: t.key.Encode(), Guards: guards, Resources: resources, Workers: runtime.NumCPU()})
+	text, err := json.Marshal(floorJob{Key: t.key.Encode(), Guards: guards, Resources: resources, Workers: workers})
 	if err == nil {
 		_, err = fmt.Fprintf(child, "%s\n", text)
 	}
@@ -87,14 +97,19 @@ func startFloor(t tenant, guards, resources int) (*subject, error) {
 		family.End()
 		return nil, fmt.Errorf("starting the floor: %w", err)
 	}
-	return &subject{name: "floor", addr: addr, pids: []int{child.PID()}, end: family.End}, nil
+	return &subject{name: "floor", addr: addr, pids: []int{child.PID()}, family: family, end: family.End}, nil
 }
 
 // startWeir starts the server with one tenant.
 func startWeir(ctx context.Context, binary string, t tenant) (*subject, error) {
-	target, err := startTarget(ctx, binary, place{}, t)
+	return startWeirOn(ctx, place{}, binary, t)
+}
+
+// startWeirOn starts it in a place.
+func startWeirOn(ctx context.Context, where place, binary string, t tenant) (*subject, error) {
+	target, err := startTarget(ctx, binary, where, t)
 	if err != nil {
 		return nil, err
 	}
-	return &subject{name: "r-server", addr: target.addr, id: target.id, target: target, pids: []int{target.pid}, end: target.end}, nil
+	return &subject{name: "r-server", addr: target.addr, id: target.id, target: target, family: target.family, pids: []int{target.pid}, end: target.end}, nil
 }

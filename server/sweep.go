@@ -10,6 +10,14 @@ import (
 const (
 	sweepEvery = time.Second
 	sweepSteps = 64 // records of each kind at a time; a millisecond under the tenant's lock at worst, with long trackers
+
+	// After so many times it has taken a processor for a tenth of a millisecond, and leaves it to the workers for
+	// most of one: that is half a million buckets a second. The longer there is no end, the more it takes at a
+	// time: decisions take back what is left, and should have little to do.
+	sweepTurns = 8
+	mostTurns  = 40
+	sweepPause = 500 * time.Microsecond // the runtime makes it a millisecond where nothing else runs
+	growTurns  = 100                    // pauses until it takes more
 )
 
 // sweep takes back what has expired, until the context ends. Decisions do that too, in
@@ -25,11 +33,27 @@ func (r *registry) sweep(ctx context.Context, clock Clock) {
 		case <-ticker.C:
 		}
 		for _, t := range r.tenants() {
-			for ctx.Err() == nil && t.state.reclaim(clock.Now()) {
-				// The lock is free in between.
+			if !t.state.sweep(ctx, clock) {
+				return
 			}
 		}
 	}
+}
+
+// sweep takes back all that has expired, in turns, or returns false when the context ends.
+func (s *tenantState) sweep(ctx context.Context, clock Clock) bool {
+	turns := sweepTurns
+	for turn, pauses := 1, 0; s.reclaim(clock.Now()); turn++ { // the lock is free in between
+		if turn < turns {
+			continue
+		}
+		if !pause(ctx, sweepPause) {
+			return false
+		}
+		turn, pauses = 0, pauses+1
+		turns = min(sweepTurns+pauses/growTurns, mostTurns)
+	}
+	return true
 }
 
 // reclaim takes back a little of what has expired, and reports whether there may be more.

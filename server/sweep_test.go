@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirhq/weir/apikey"
@@ -32,5 +34,46 @@ func TestIdleTenantIsSwept(t *testing.T) {
 	eventually(t, "nothing is left", func() bool {
 		st := state.stats()
 		return st.Buckets+st.Identities+st.Answers == 0
+	})
+}
+
+// Taking back a lot leaves the processor to others in between, and is over all the same.
+func TestSweepPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := newKey(t, apikey.AuthAES, 7)
+		clock := newFakeClock()
+		w := newWorker(t, clock, workerRules(), Tenant{Keys: []apikey.Key{key}})
+		c := newClient(t, key)
+		const buckets = 5 * sweepTurns * sweepSteps
+		for i := range buckets {
+			r := checkout(1)
+			r.Resources[0].Bucket = ident.Bucket(fmt.Sprint(i), r.Resources[0].Window, r.Resources[0].Rate)
+			c.next()
+			if w.ask(c.request(r)) == nil {
+				t.Fatal("no answer")
+			}
+			if i%1000 == 0 { // identities are for so many only
+				clock.advance(400 * time.Millisecond)
+				c.header.Timestamp += 400
+			}
+		}
+		state := w.registry.tenants()[7].state
+		before := state.stats().Buckets
+		clock.advance(time.Hour)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if state.sweep(ended, clock) {
+			t.Error("a sweep goes on after the end")
+		}
+		if left := state.stats().Buckets; left == 0 || left == before {
+			t.Errorf("%d of %d buckets are left after one turn", left, before)
+		}
+		start := time.Now()
+		if !state.sweep(t.Context(), clock) {
+			t.Error("a sweep says that it was ended")
+		}
+		if left, took := state.stats().Buckets, time.Since(start); left != 0 || took < time.Duration(before/sweepTurns/sweepSteps-2)*sweepPause {
+			t.Errorf("%d of %d buckets are left, after pauses of %v", left, before, took)
+		}
 	})
 }

@@ -178,7 +178,7 @@ func (w *worker) run(ctx context.Context) {
 		in[i].Buf = make([]byte, wire.MaxDatagram+1)
 	}
 	out := newAnswers()
-	failures := 0
+	failures, decided := 0, 0 // decided: since the last look at what is dropped of it
 	for {
 		n, err := w.read(in, long)
 		if udp.Closed(err) {
@@ -203,17 +203,22 @@ func (w *worker) run(ctx context.Context) {
 				long.put(&in[i], now)
 			} else {
 				w.answerInto(out, now, &in[i])
+				decided++
 			}
 		}
 		w.flush(out, now.Mono)
-		w.moderation.batch(now.Mono, n)
 		for first := now.Mono; long.n > 0; {
 			d := long.next()
 			first = min(first, d.read)
+			decided++
 			if w.answerInto(out, now, &d.Datagram); out.taken == longAtOnce || long.n == 0 {
 				w.flush(out, first)
 				break
 			}
+		}
+		if long.n == 0 { // else there is something to do
+			w.moderation.batch(now.Mono, decided)
+			decided = 0
 		}
 	}
 }

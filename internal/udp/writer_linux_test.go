@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/internal/udp"
 )
@@ -91,6 +92,39 @@ func TestLinkLocalPeers(t *testing.T) {
 			if d := read(t, c, 10); string(d.Payload()) != "by name" {
 				t.Errorf("%s: %q", name, d.Payload())
 			}
+		}
+	}
+}
+
+// Nor is it if the zone of its address has a name.
+func TestDeadLinkLocalNeighborHoldsNobodyUp(t *testing.T) {
+	if os.Getenv(insideNamespace) == "" {
+		runInNamespace(t)
+		return
+	}
+	for _, args := range []string{
+		"link set lo up", "link add near type veth peer name far", "link set near up", "link set far up",
+		"addr add fe80::7/64 dev near nodad",
+	} {
+		ip(t, args)
+	}
+	for _, noBatch := range []bool{false, true} {
+		c := listen(t, udp.Host(), "[::]:0", udp.Options{WriteBuffer: 8192, NoBatch: noBatch})
+		dead := []udp.Datagram{{Buf: make([]byte, 200), N: 200, Peer: netip.MustParseAddrPort("[fe80::99%near]:9")}}
+		begin := time.Now()
+		var full error
+		for n := 0; full == nil; n++ {
+			if n == 1000 || time.Since(begin) > 2*time.Second { // the system gives it up after three
+				t.Fatalf("NoBatch %v: %d datagrams had room", noBatch, n)
+			}
+			_, full = c.Write(dead)
+		}
+		if !strings.Contains(full.Error(), "send buffer is full") {
+			t.Error(full)
+		}
+		dead[0].Peer = netip.MustParseAddrPort("[fe80::99%nowhere]:9")
+		if _, err := c.Write(dead); !errors.Is(err, udp.ErrNoRoute) {
+			t.Errorf("to a zone that is none: %v", err)
 		}
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +33,10 @@ type writer struct {
 	to6     unix.SockaddrInet6
 	room    patience
 	err     error
+
+	named  string // the zone that was looked up last
+	number uint32 // its
+	renew  time.Time
 }
 
 // newWriter returns the writer of a socket of one address family.
@@ -54,20 +60,43 @@ func (w *writer) writeOne(d *Datagram) error {
 	if !w.routes(d.Peer.Addr()) {
 		return ErrNoRoute
 	}
-	if d.Peer.Addr().Zone() != "" { // the standard library knows its number
-		if w.plain == nil {
-			return ErrNoRoute
-		}
-		_, _, err := w.plain.WriteMsgUDPAddrPort(d.Payload(), w.source(nil, d.Local), d.Peer)
-		return err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	zone, err := w.zone(d.Peer.Addr().Zone())
+	if err != nil {
+		return err
+	}
 	w.payload, w.control = d.Payload(), w.source(w.space[:0], d.Local)
-	w.address(d.Peer)
-	err := w.room.send(w.conn, w.raw, w.try, &w.err)
+	w.address(d.Peer, zone)
+	err = w.room.send(w.conn, w.raw, w.try, &w.err)
 	w.payload = nil
 	return err
+}
+
+// zoneKept is how long the number of a zone's name is taken to be the same.
+const zoneKept = time.Minute
+
+// zone returns the number of a zone. The standard library's way to send to a name would be to wait for room as
+// long as it takes, see [patience].
+func (w *writer) zone(name string) (uint32, error) {
+	if name == "" {
+		return 0, nil
+	}
+	if n, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return uint32(n), nil
+	}
+	if w.plain == nil {
+		return 0, ErrNoRoute
+	}
+	now := time.Now()
+	if name != w.named || now.After(w.renew) {
+		link, err := net.InterfaceByName(name)
+		if err != nil {
+			return 0, fmt.Errorf("%w: zone %s: %w", ErrNoRoute, name, err)
+		}
+		w.named, w.number, w.renew = name, uint32(link.Index), now.Add(zoneKept)
+	}
+	return w.number, nil
 }
 
 // routes reports whether an address is of the socket's family.
@@ -92,12 +121,12 @@ func (w *writer) attempt(fd uintptr) bool {
 	}
 }
 
-func (w *writer) address(to netip.AddrPort) {
+func (w *writer) address(to netip.AddrPort, zone uint32) {
 	if w.v4 {
 		w.to4 = unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().Unmap().As4()}
 		w.to = &w.to4
 		return
 	}
-	w.to6 = unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}
+	w.to6 = unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16(), ZoneId: zone}
 	w.to = &w.to6
 }
