@@ -12,23 +12,36 @@ import (
 
 	"github.com/weirhq/weir/apikey"
 	generator "github.com/weirhq/weir/internal/load"
+	"github.com/weirhq/weir/internal/precise"
 	"github.com/weirhq/weir/policy"
 )
 
-// spinCommand is the command of a child that keeps a processor busy until its standard input ends.
+// spinCommand is the command of a child that keeps a processor busy but for a part of the time, until its standard
+// input ends.
 const spinCommand = "spin"
 
-// The overloaded server has a quarter of one processor: a busy process is there, too, and has three times the
-// server's weight by its niceness. So the generator, which has the other processors, can ask for twice what
-// the server can, and replay.
-const overloadNice = 5
+// The overloaded server has what a busy process leaves of one processor: overloadShare of each spinPeriod. So the
+// generator, which has the other processors, can ask for twice what the server can, and replay. The period is
+// short beside the horizon. The scheduler's own, with a niceness, is not: a server that is away for 10 ms at a time is
+// measured with a queue that is not of its making.
+const (
+	spinPeriod    = time.Millisecond
+	overloadShare = 150 * time.Microsecond
+)
+
+// nicest is beyond what niceness can be: a process that has what others leave, and that whoever wakes up beside it
+// interrupts at once.
+const nicest = 20
 
 // overloadWork is asked for when a server is overloaded.
 var overloadWork = generator.Work{Resources: 8, Buckets: 8}
 
+// In the closed loop each socket has one request in flight, since in the open loop each request leaves from another
+// socket than the one before. Where several of a socket are answered together they leave as a burst, and the most that a
+// server can is more than it can of such requests.
 const (
-	overloadFlows    = 16
-	overloadInFlight = 64
+	overloadFlows    = 64
+	overloadInFlight = overloadFlows
 	overloadTimes    = 2 // the most that the server can
 )
 
@@ -45,7 +58,7 @@ func compareOverload(ctx context.Context, c *comparing) (ours, theirs []sample, 
 	if err != nil {
 		return nil, nil, err
 	}
-	target, err := startTarget(ctx, c.binary, place{processors: server, nice: overloadNice}, c.tenant)
+	target, err := startTarget(ctx, c.binary, place{processors: server, nice: nicest}, c.tenant)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,25 +80,59 @@ func compareOverload(ctx context.Context, c *comparing) (ours, theirs []sample, 
 		Keys: []apikey.Key{c.tenant.key}, Targets: []netip.AddrPort{target.addr}, Flows: overloadFlows, NoBursts: true,
 		Work: overloadWork, For: c.plan.Slice, WarmUp: max(c.plan.Slice/5, 300*time.Millisecond),
 	}
+	highest := 0.0 // of what was decided at the most so far
 	most := func() (sample, error) {
 		closed := cfg
 		closed.InFlight = overloadInFlight
 		s, _, err := goodput(ctx, closed)
+		highest = max(highest, s.PerSecond)
 		return s, err
 	}
-	first, err := most()
-	if err != nil {
+	if _, err := most(); err != nil {
 		return nil, nil, err
 	}
-	cfg.Rate, cfg.Replays = overloadTimes*first.PerSecond, timeline
-	return inTurns(c.plan.Groups, func() (sample, error) {
-		s, r, err := goodput(ctx, cfg)
-		// A request that leaves late has the less time left for its answer.
-		if late := time.Duration(r.Lag.P99 * float64(time.Microsecond)); err == nil && (r.Skipped > 0 || late > timeline.Horizon()/4) {
-			err = fmt.Errorf("the generator fell behind: it left %d requests out, and one in a hundred was sent %v late or more", r.Skipped, late)
+	var rates []float64
+	ours, theirs, err = inTurns(c.plan.Groups, func() (sample, error) {
+		open := cfg
+		open.Rate, open.Replays = overloadTimes*highest, timeline
+		rates = append(rates, open.Rate)
+		s, r, err := goodput(ctx, open)
+		if err == nil {
+			err = keptUp(r, timeline)
 		}
 		return s, err
 	}, most)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ours, theirs, overloaded(rates, theirs)
+}
+
+// keptUp says what a generator with a policy did not ask for, or asked for too late: then less was asked of the server
+// than it says, or there was less time left for answers.
+func keptUp(r *generator.Result, line *policy.Timeline) error {
+	late := time.Duration(r.Lag.P99 * float64(time.Microsecond))
+	owed := r.Lost * uint64(line.Rounds()-1) // what had no answer at all was replayed in every round
+	switch {
+	case r.Skipped > 0 || late > line.Horizon()/4:
+		return fmt.Errorf("the generator fell behind: it left %d requests out, and one in a hundred was sent %v late or more", r.Skipped, late)
+	case r.Unsent > 0:
+		return fmt.Errorf("the system did not take %d of the generator's datagrams; the first: %s", r.Unsent, r.Error)
+	case r.Replays < owed:
+		return fmt.Errorf("the generator fell behind: it made %d replays, and %d requests that were lost have %d", r.Replays, r.Lost, owed)
+	}
+	return nil
+}
+
+// overloaded says if a server turned out to be able to so much that its pair's load was less than it was to be.
+func overloaded(rates []float64, most []sample) error {
+	const enough = 0.9
+	for i, rate := range rates {
+		if can := most[i].PerSecond; rate < enough*overloadTimes*can {
+			return fmt.Errorf("%.0f requests a second are only %.2f times the %.0f that the server was then seen to decide; let nothing else run on the machine", rate, rate/can, can)
+		}
+	}
+	return nil
 }
 
 // goodput measures how many decisions come in time.
@@ -111,7 +158,14 @@ func spin(context.Context, []string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		over.Store(true)
 	}()
-	for !over.Load() { // that is all
+	runtime.LockOSThread()
+	for at := time.Now(); !over.Load(); at = at.Add(spinPeriod) {
+		if time.Since(at) > spinPeriod {
+			at = time.Now() // what others of the machine took is not made up for
+		}
+		for time.Since(at) < spinPeriod-overloadShare { // that is all
+		}
+		precise.SleepUntil(at.Add(spinPeriod))
 	}
 	return nil
 }

@@ -79,7 +79,11 @@ func on(_ context.Context, args []string) error {
 	if err := unix.SchedSetaffinity(0, setOf(list)); err != nil {
 		return fmt.Errorf("keeping to the processors %v: %w", list, err)
 	}
-	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil { // of this thread
+	if nice == nicest {
+		if err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: attrSize, Policy: unix.SCHED_IDLE}, 0); err != nil {
+			return fmt.Errorf("taking what others leave: %w", err)
+		}
+	} else if err := unix.Setpriority(unix.PRIO_PROCESS, 0, nice); err != nil { // of this thread
 		return fmt.Errorf("taking the niceness %d: %w", nice, err)
 	}
 	return syscall.Exec(path, args[2:], os.Environ())

@@ -51,3 +51,17 @@ func TestOnNice(t *testing.T) {
 		t.Errorf("a niceness of %s in place of %s: %v\n%s", want, strings.TrimSpace(string(before)), err, out)
 	}
 }
+
+// The nicest program has what others leave.
+func TestOnNicest(t *testing.T) {
+	if list := os.Getenv("BENCH_ON"); list != "" {
+		t.Fatal(on(t.Context(), []string{list, fmt.Sprint(nicest), "cat", "/proc/self/stat"})) // returns only if it cannot
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestOnNicest$")
+	child.Env = append(os.Environ(), "BENCH_ON="+fmt.Sprint(processors()[0]))
+	out, err := child.CombinedOutput()
+	const policy, idle = 40, "5" // the place of the scheduling policy in the line
+	if fields := strings.Fields(string(out)); err != nil || len(fields) <= policy || fields[policy] != idle {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
