@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -211,8 +212,12 @@ func compare(ctx context.Context, args []string) error {
 			report.skip(err, c.names()...)
 			continue
 		}
-		if err != nil {
+		if err != nil && ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", c.bars[0].name, err)
+		}
+		if err != nil { // what else can be measured is
+			report.fail(err, c.names()...)
+			continue
 		}
 		for k := range c.bars {
 			row := report.add(&c.bars[k], ours, theirs)
@@ -223,7 +228,10 @@ func compare(ctx context.Context, args []string) error {
 	}
 	if plan.Only == "" && !plan.Veth || plan.Only == systemsName {
 		if err := run.measureSystems(ctx, &report); err != nil {
-			return err
+			if ctx.Err() != nil {
+				return err
+			}
+			report.fail(err, systemsName)
 		}
 	}
 	return report.print(os.Stdout)
@@ -300,6 +308,7 @@ type compareReport struct {
 	Rows    []*compareRow
 	Ratios  map[string]float64 `json:"ratios"`
 	Skipped map[string]string  `json:"skipped,omitempty"` // figures, and why
+	Failed  map[string]string  `json:"failed,omitempty"`  // figures that could not be measured, and why
 	Systems []*systemRow       `json:"systems,omitempty"`
 }
 
@@ -332,6 +341,17 @@ func (r *compareReport) add(b *bar, ours, theirs []sample) *compareRow {
 	r.Rows = append(r.Rows, row)
 	r.Ratios[b.name] = row.Ratio
 	return row
+}
+
+// fail notes why figures could not be measured.
+func (r *compareReport) fail(err error, names ...string) {
+	if r.Failed == nil {
+		r.Failed = map[string]string{}
+	}
+	for _, name := range names {
+		r.Failed[name] = strings.ReplaceAll(err.Error(), "\n", "; ")
+		fmt.Fprintf(os.Stderr, "%-19s FAILED: %s\n", name, r.Failed[name])
+	}
 }
 
 func median(v []float64) float64 {
@@ -369,7 +389,13 @@ func (r *compareReport) print(w io.Writer) error {
 		for _, line := range r.skipLines() {
 			fmt.Fprintln(w, line)
 		}
+		for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
+			fmt.Fprintf(w, "%-19s FAILED: %s\n", name, r.Failed[name])
+		}
 		r.printSystems(w)
+	}
+	if len(r.Failed) > 0 {
+		return fmt.Errorf("not measured: %s", strings.Join(slices.Sorted(maps.Keys(r.Failed)), ", "))
 	}
 	var beyond []string
 	for _, row := range r.Rows {

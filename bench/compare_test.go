@@ -84,6 +84,22 @@ func TestInTurns(t *testing.T) {
 	}
 }
 
+// What could not be measured is told, and makes the command fail, whatever else is within its gate.
+func TestCompareFailed(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		r := compareReport{Plan: comparePlan{JSON: asJSON}, Rows: []*compareRow{{Name: "cpu", Ratio: 1, Gate: 2}}}
+		r.fail(errors.New("no luck"), "overload")
+		var out strings.Builder
+		err := r.print(&out)
+		if err == nil || errors.Is(err, errGate) || !strings.Contains(err.Error(), "overload") {
+			t.Errorf("%v", err)
+		}
+		if text := out.String(); !strings.Contains(text, "no luck") || !strings.Contains(text, "cpu") {
+			t.Errorf("printed %s", text)
+		}
+	}
+}
+
 func TestCompareFlags(t *testing.T) {
 	for _, args := range [][]string{{"-slice", "0s"}, {"-groups", "0"}, {"-only", "none"}, {"-what"}, {"-json", "neighbor"}} {
 		if _, err := parseCompare(args); err == nil {
