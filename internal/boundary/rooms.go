@@ -88,7 +88,7 @@ func Rooms() map[string]Room {
 			Modules: []string{modHDR},
 		},
 		"internal/load": {
-			Ours:    []string{"wire", "ident", "apikey", "internal/udp", "internal/precise"},
+			Ours:    []string{"wire", "policy", "ident", "apikey", "internal/udp", "internal/precise"},
 			Modules: []string{modHDR},
 		},
 		"internal/precise":  {Modules: []string{modSys}},
