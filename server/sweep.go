@@ -18,6 +18,8 @@ const (
 	mostTurns  = 40
 	sweepPause = 500 * time.Microsecond // the runtime makes it a millisecond where nothing else runs
 	growTurns  = 100                    // pauses until it takes more
+
+	sweepTenants = 256 // between two pauses: looking at one in vain takes half a microsecond
 )
 
 // sweep takes back what has expired, until the context ends. Decisions do that too, in
@@ -32,12 +34,24 @@ func (r *registry) sweep(ctx context.Context, clock Clock) {
 			return
 		case <-ticker.C:
 		}
-		for _, t := range r.tenants() {
-			if !t.state.sweep(ctx, clock) {
-				return
-			}
+		if !r.sweepAll(ctx, clock) {
+			return
 		}
 	}
+}
+
+// sweepAll sweeps every tenant, or returns false when the context ends.
+func (r *registry) sweepAll(ctx context.Context, clock Clock) bool {
+	swept := 0
+	for _, t := range r.tenants() {
+		if swept++; swept%sweepTenants == 0 && !pause(ctx, sweepPause) {
+			return false
+		}
+		if !t.state.sweep(ctx, clock) {
+			return false
+		}
+	}
+	return true
 }
 
 // sweep takes back all that has expired, in turns, or returns false when the context ends.

@@ -77,3 +77,27 @@ func TestSweepPauses(t *testing.T) {
 		}
 	})
 }
+
+// Many tenants are swept with pauses, too, although each has little.
+func TestSweepPausesBetweenTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tenants []Tenant
+		for i := range uint64(3 * sweepTenants) {
+			tenants = append(tenants, Tenant{Keys: []apikey.Key{newKey(t, apikey.AuthAES, i+1)}, Name: fmt.Sprint(i)})
+		}
+		clock := newFakeClock()
+		w := newWorker(t, clock, workerRules(), tenants...)
+		start := time.Now()
+		if !w.registry.sweepAll(t.Context(), clock) {
+			t.Error("a sweep says that it was ended")
+		}
+		if took := time.Since(start); took != 3*sweepPause {
+			t.Errorf("%v of pauses, want %v", took, 3*sweepPause)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if w.registry.sweepAll(ended, clock) {
+			t.Error("a sweep goes on after the end")
+		}
+	})
+}
