@@ -181,6 +181,7 @@ func (s *Server) start(ctx context.Context, tasks *sync.WaitGroup, failed chan<-
 		}
 	}
 	tasks.Go(func() { s.registry.sweep(ctx, s.settings.Clock) })
+	tasks.Go(func() { s.rest(ctx) })
 	if s.watcher != nil {
 		tasks.Go(func() {
 			s.watcher.Run(ctx, s.fileChanged, func(err error) { s.log.Warn("the tenants file is not watched well", "error", err) })

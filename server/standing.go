@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,13 +20,14 @@ const (
 	standingTarget = 5 // a burst may wait five times as long as a standing queue
 )
 
-// standing bounds the standing queue of one socket. Only its worker calls it, but for limited.
+// standing bounds the standing queue of one socket. Its worker calls read, and the server rest.
 type standing struct {
 	socket buffered // nil if the system does not tell what waits
 	target int64    // ms that what is read next may have waited, at least once in standingFor
 	full   int      // bytes: the receive buffer when nothing stands
-	size   int      // bytes: as it is
 
+	mu      sync.Mutex
+	size    int   // bytes: the receive buffer as it is
 	until   int64 // ns: the end of the interval that is under way
 	least   int64 // ms: the shortest wait in it
 	limited atomic.Bool
@@ -55,6 +58,8 @@ func (q *standing) read(now limiter.Time, first *udp.Datagram) {
 		return
 	}
 	wait := waited(now, first.Received)
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.least = min(q.least, wait)
 	if now.Mono < q.until {
 		return
@@ -76,9 +81,46 @@ func (q *standing) step(wait int64) {
 	case q.least <= q.target/2:
 		size = min(q.full, 2*size)
 	}
+	q.resize(size)
+}
+
+func (q *standing) resize(size int) {
 	if size == q.size || q.socket.SetReadBuffer(size) != nil {
 		return
 	}
 	q.size = size
 	q.limited.Store(size < q.full)
+}
+
+// restEvery is how often it is looked for workers that are overloaded no more.
+const restEvery = 500 * time.Millisecond
+
+// rest gives the socket its buffer back if nothing was read for so long: then nothing stands.
+func (q *standing) rest(now limiter.Time) {
+	if !q.limited.Load() {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now.Mono-q.until > int64(restEvery) {
+		q.resize(q.full)
+	}
+}
+
+// rest watches all workers until the context ends.
+func (s *Server) rest(ctx context.Context) {
+	ticker := time.NewTicker(restEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, l := range s.listeners {
+			for _, w := range l.workers {
+				w.standing.rest(s.settings.Clock.Now())
+			}
+		}
+	}
 }

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirhq/weir/internal/udp"
@@ -122,6 +125,47 @@ func TestStandingQueueEnds(t *testing.T) {
 	if q.limited.Load() || m.ReadBuffer() != fullBuffer {
 		t.Errorf("limited: %v, with %d bytes of %d", q.limited.Load(), m.ReadBuffer(), fullBuffer)
 	}
+}
+
+// When nothing comes any more, the socket has its buffer again; while something does, it is the worker's.
+func TestStandingQueueRests(t *testing.T) {
+	const each = 20 * time.Microsecond
+	var m modelSocket
+	q := newStanding(&m)
+	play(q, &m, 0, 100_000, each, time.Second)
+	small := m.ReadBuffer()
+	q.rest(limiter.Time{Mono: int64(1100 * time.Millisecond)})
+	if !q.limited.Load() || m.ReadBuffer() != small {
+		t.Errorf("limited: %v, with %d bytes, a moment after the last datagram", q.limited.Load(), m.ReadBuffer())
+	}
+	q.rest(limiter.Time{Mono: int64(2 * time.Second)})
+	if q.limited.Load() || m.ReadBuffer() != fullBuffer {
+		t.Errorf("limited: %v, with %d bytes of %d, a second after it", q.limited.Load(), m.ReadBuffer(), fullBuffer)
+	}
+}
+
+// A server looks after the workers' buffers itself.
+func TestServerRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := modelSocket{size: 2 * fullBuffer}
+		clock := newFakeClock()
+		s := &Server{settings: &settings{Config: Config{Clock: clock}}}
+		w := &worker{}
+		w.standing.init(&m, defaultReceiveBuffer.Wait)
+		play(&w.standing, &m, 0, 100_000, 20*time.Microsecond, time.Second)
+		s.listeners = []*listener{{workers: []*worker{w}}}
+		ctx, end := context.WithCancel(t.Context())
+		var rests sync.WaitGroup
+		rests.Go(func() { s.rest(ctx) })
+		clock.advance(time.Minute)
+		time.Sleep(2 * restEvery)
+		synctest.Wait()
+		if w.standing.limited.Load() {
+			t.Error("limited, and nothing comes")
+		}
+		end()
+		rests.Wait()
+	})
 }
 
 // A burst that is allowed to wait does, however long the worker had no processor.
