@@ -15,9 +15,9 @@ import (
 )
 
 type benchCmd struct {
-	InFlight int           `placeholder:"N" help:"Closed loop: how many requests are in flight at any time (64)."`
-	Rate     float64       `placeholder:"N" help:"Open loop instead: how many requests a second leave, at random intervals, whether answers come or not."`
-	Flows    int           `placeholder:"N" help:"How many sockets they leave from (16)."`
+	InFlight *int          `placeholder:"N" help:"Closed loop: how many requests are in flight at any time (64)."`
+	Rate     *float64      `placeholder:"N" help:"Open loop instead: how many requests a second leave, at random intervals, whether answers come or not."`
+	Flows    *int          `placeholder:"N" help:"How many sockets they leave from (16)."`
 	For      time.Duration `default:"10s" placeholder:"DURATION" help:"How long to measure (${default})."`
 	WarmUp   time.Duration `default:"1s" placeholder:"DURATION" help:"How long to ask before that, without counting (${default})."`
 
@@ -83,7 +83,7 @@ func (c *benchCmd) Run(ctx context.Context, std *stdio) error {
 	case result.Wrong > 0:
 		return fmt.Errorf("%d answers were wrong", result.Wrong)
 	case result.Granted+result.Denied == 0 && result.Interrupted:
-		return statusError{code: exitNoDecision, err: errors.New("interrupted before anybody answered")}
+		return statusError{code: exitNoDecision, err: errors.New("interrupted before an answer counted")}
 	case result.Granted+result.Denied == 0:
 		return statusError{code: exitNoDecision, err: errors.New("nobody answered; weir doctor, with the same key and flags, finds out why")}
 	}
@@ -100,7 +100,7 @@ func (c *benchCmd) load(ctx context.Context, std *stdio) (load.Config, error) {
 		return load.Config{}, usage(err)
 	}
 	cfg := load.Config{
-		Keys: []apikey.Key{client.Key}, Flows: c.Flows, InFlight: c.InFlight, Rate: c.Rate,
+		Keys: []apikey.Key{client.Key}, Flows: given(c.Flows), InFlight: given(c.InFlight), Rate: given(c.Rate),
 		For: c.For, WarmUp: c.WarmUp, Timeout: c.AnswerTimeout, Seed: c.Seed, NoBursts: c.Bursts == "off", Steer: !c.NoSteer,
 		Work: load.Work{
 			Layout: client.Layout, Buckets: c.Buckets, Zipf: c.Zipf, Resources: c.Resources, Guards: c.Guards, Reports: c.Reports,
@@ -147,6 +147,9 @@ func (c *benchCmd) check() error {
 		flag string
 		none bool
 	}{
+		{"in-flight", c.InFlight != nil && *c.InFlight == 0},
+		{"rate", c.Rate != nil && *c.Rate == 0},
+		{"flows", c.Flows != nil && *c.Flows == 0},
 		{"for", c.For == 0},
 		{"answer-timeout", c.AnswerTimeout == 0},
 		{"buckets", c.Buckets == 0},
@@ -161,10 +164,18 @@ func (c *benchCmd) check() error {
 	switch {
 	case c.Window < time.Millisecond || c.Window%time.Millisecond != 0 || c.Window > longest:
 		return fmt.Errorf("--window: %v is not a whole number of milliseconds from 1 to %d", c.Window, longest.Milliseconds())
-	case c.InFlight != 0 && c.Rate != 0:
+	case c.InFlight != nil && c.Rate != nil:
 		return errors.New("--in-flight is of a closed loop and --rate of an open one: give one of them")
 	}
 	return nil
+}
+
+// given is what a flag was set to, or 0 if it was not.
+func given[T int | float64](flag *T) (v T) {
+	if flag != nil {
+		v = *flag
+	}
+	return v
 }
 
 // asFlag names the flag of a field that is wrong.

@@ -139,7 +139,7 @@ func (cfg Config) fill() (Config, error) {
 	case cfg.Rate == 0 && cfg.InFlight < cfg.Flows:
 		return cfg, wrongField("InFlight", "%d requests are too few for %d sockets, which have one each", cfg.InFlight, cfg.Flows)
 	case cfg.Flows < least:
-		return cfg, wrongField("Flows", "%d sockets are too few for %d keys and %d addresses of servers, which have one each", cfg.Flows, len(cfg.Keys), len(cfg.Targets))
+		return cfg, wrongField("Flows", "%d given; each key has a socket of its own at each address of a server, so give at least %d", cfg.Flows, least)
 	case cfg.For <= 0 || cfg.For > MaxFor:
 		return cfg, wrongField("For", "%v is not above 0 and at most %v", cfg.For, MaxFor)
 	case cfg.WarmUp < 0 || cfg.WarmUp > MaxWarmUp:

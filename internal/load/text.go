@@ -12,9 +12,9 @@ import (
 func WriteTable(w io.Writer, r *Result) error {
 	switch r.Loop {
 	case "open":
-		fmt.Fprintf(w, "open loop, %.0f requests a second from %d sockets, %.1f s", r.Rate, r.Flows, r.Seconds)
+		fmt.Fprintf(w, "open loop, %.0f requests a second from %s, %.1f s", r.Rate, count(r.Flows, "socket"), r.Seconds)
 	default:
-		fmt.Fprintf(w, "closed loop, %d requests in flight from %d sockets, %.1f s", r.InFlight, r.Flows, r.Seconds)
+		fmt.Fprintf(w, "closed loop, %s in flight from %s, %.1f s", count(r.InFlight, "request"), count(r.Flows, "socket"), r.Seconds)
 	}
 	if r.Interrupted {
 		fmt.Fprint(w, " (interrupted)")
@@ -84,4 +84,12 @@ func writeQuantiles(w io.Writer, name string, q *Quantiles) {
 		return
 	}
 	fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t\n", name, q.Mean, q.P50, q.P90, q.P99, q.P999, q.P9999, q.Max)
+}
+
+// count is a number of things, as a person says it.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

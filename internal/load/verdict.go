@@ -25,6 +25,8 @@ func (r *Result) judge() {
 		r.set(limitUnknown, "No request was due in the time that counts.")
 	case float64(r.Skipped) > (1-kept)*due:
 		r.set(limitClient, "The limit was the client: it cannot send at this rate, and left out %d of %.0f requests.", r.Skipped, due)
+	case answered == 0 && r.Wrong > 0:
+		r.set(limitUnknown, "Nobody gave a right answer: %d were wrong.", r.Wrong)
 	case answered == 0:
 		r.set(limitUnknown, "Nobody answered. weir doctor, with the same key and servers, finds out why.")
 	case r.ClientCPU > busy*float64(r.Processors):

@@ -43,7 +43,7 @@ func (w *Work) check(keys []apikey.Key) error {
 	case w.Layout != wire.Layout1 && w.Layout != wire.Layout2:
 		return wrongField("Layout", "there is no layout %d", w.Layout)
 	case w.Buckets < 1 || w.Buckets > MaxBuckets/len(keys):
-		return wrongField("Buckets", "%d are not from 1 to %d, shared out among %d keys", w.Buckets, MaxBuckets, len(keys))
+		return wrongField("Buckets", "%d of each key are not from 1 to %d, as all keys have at most %d together", w.Buckets, MaxBuckets/len(keys), MaxBuckets)
 	case w.Zipf < 0 || w.Zipf > MaxZipf || math.IsNaN(w.Zipf):
 		return wrongField("Zipf", "an exponent of %v is not from 0 to %v", w.Zipf, MaxZipf)
 	case w.Resources < 1:
