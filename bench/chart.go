@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"html"
 	"io"
@@ -17,8 +18,17 @@ const chartCommand = "chart"
 
 // chart reads the JSON of a comparison and writes a picture of it (SVG).
 func chart(_ context.Context, args []string) error {
-	if len(args) > 0 {
-		return errors.New("it takes no arguments: it reads the JSON of a comparison and writes SVG, as in: go run . chart < found.json > chart.svg")
+	const usage = "chart takes no arguments: it reads the JSON of a comparison and writes SVG, as in: go run . chart < found.json > chart.svg"
+	f := flag.NewFlagSet(chartCommand, flag.ContinueOnError)
+	f.Usage = func() {}
+	switch err := readFlags(f, args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Println(usage)
+		return err
+	case err != nil:
+		return err
+	case f.NArg() > 0:
+		return errors.New(usage)
 	}
 	var report compareReport
 	if err := json.NewDecoder(os.Stdin).Decode(&report); err != nil {

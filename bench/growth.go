@@ -51,8 +51,8 @@ func parseGrowth(args []string) (growthPlan, error) {
 	f.Float64Var(&p.Rate, "rate", 2000, "requests a second that are timed")
 	f.IntVar(&p.Pairs, "pairs", 1, "how often all of it is done")
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
-	quick := f.Bool("quick", false, "a million buckets, in half a minute")
-	if err := f.Parse(args); err != nil {
+	quick := f.Bool("quick", false, "a million buckets, in half a minute, whatever --buckets, --fill, --window and --pairs say")
+	if err := readFlags(f, args); err != nil {
 		return p, err
 	}
 	if *quick {
@@ -68,7 +68,7 @@ func parseGrowth(args []string) (growthPlan, error) {
 		return p, fmt.Errorf("%d buckets are not from %d to %d", p.Buckets, mostResources, most)
 	case p.Fill <= 0 || p.Window <= p.Fill || p.Window%time.Millisecond != 0 || p.Window > time.Hour:
 		return p, errors.New("--fill is above 0, and --window longer, in whole milliseconds, and at most an hour")
-	case p.Rate <= 0 || p.Pairs < 1:
+	case !(p.Rate > 0) || p.Pairs < 1:
 		return p, errors.New("--rate and --pairs are above 0")
 	}
 	return p, nil

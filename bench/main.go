@@ -3,9 +3,11 @@
 // nothing of another.
 //
 //	cd bench && go run .                   # how far from the least that a server can cost?
+//	cd bench && go run . workers           # do workers wait for each other?
+//	cd bench && go run . growth            # what do millions of buckets cost?
 //	cd bench && go run . neighbor          # does an attack slow other tenants down?
 //
-// With --quick both are done in less than a minute, and rough.
+// With --quick each is done in less than a minute, and rough.
 // With --json it prints all it found as JSON. The exit code is 1 when a figure is beyond its gate,
 // and 2 when it could not be measured.
 package main
@@ -15,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -63,6 +66,10 @@ func main() {
 		}
 		switch err := c.run(ctx, args); {
 		case errors.Is(err, flag.ErrHelp):
+			if name == compareCommand {
+				fmt.Println("\nThis is what is done without a command. All commands, each with --help:")
+				listCommands(os.Stdout)
+			}
 		case errors.Is(err, errGate):
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
@@ -73,10 +80,34 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "bench: give one of these commands, and --help for its flags:")
+	listCommands(os.Stderr)
+	os.Exit(2)
+}
+
+// listCommands writes what each of the measurements is about.
+func listCommands(w io.Writer) {
 	for _, c := range commands {
 		if c.about != "" {
-			fmt.Fprintf(os.Stderr, "  %-10s %s\n", c.name, c.about)
+			fmt.Fprintf(w, "  %-10s %s\n", c.name, c.about)
 		}
 	}
-	os.Exit(2)
+}
+
+// readFlags reads a command's flags. Help goes to standard output; what is wrong is said once, by the caller.
+func readFlags(f *flag.FlagSet, args []string) error {
+	f.SetOutput(io.Discard)
+	err := f.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(os.Stdout)
+		flags := 0
+		f.VisitAll(func(*flag.Flag) { flags++ })
+		if flags > 0 {
+			fmt.Printf("Flags of %s:\n", f.Name())
+			f.PrintDefaults()
+		}
+	case err != nil:
+		return fmt.Errorf("%w; %s --help has the flags", err, f.Name())
+	}
+	return err
 }

@@ -46,14 +46,17 @@ func parseNeighbor(args []string) (neighborPlan, error) {
 	f.StringVar(&p.Only, "attack", "", "only this attack")
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
 	shared := f.Bool("shared", false, "let server, attacker and neighbor share all processors")
-	quick := f.Bool("quick", false, "in half a minute")
-	if err := f.Parse(args); err != nil {
+	quick := f.Bool("quick", false, "in less than a minute, and rough, whatever --slice and --groups say")
+	if err := readFlags(f, args); err != nil {
 		return p, err
 	}
 	if *quick {
 		p.Slice, p.Groups = 700*time.Millisecond, 1
 	}
-	if p.Rate <= 0 || p.Flows < 1 || p.Share < 0 || p.Slice <= 0 || p.Groups < 1 {
+	if f.NArg() > 0 {
+		return p, fmt.Errorf("there is no command or argument %q", f.Arg(0))
+	}
+	if !(p.Rate > 0) || p.Flows < 1 || !(p.Share >= 0) || p.Slice <= 0 || p.Groups < 1 {
 		return p, fmt.Errorf("the rate, the flows, the slice and the groups are above 0, and the share is not below")
 	}
 	if all := processors(); len(all) > 1 && !*shared {

@@ -73,8 +73,8 @@ func parseWorkers(args []string) (workersPlan, error) {
 	f.DurationVar(&p.Steering, "steering", 16*time.Second, "how long steering is measured")
 	f.IntVar(&p.Tries, "tries", 100, "tries to find flows that the system spread unevenly")
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
-	quick := f.Bool("quick", false, "in half a minute, and rough")
-	if err := f.Parse(args); err != nil {
+	quick := f.Bool("quick", false, "in half a minute, and rough, whatever --lock and --steering say")
+	if err := readFlags(f, args); err != nil {
 		return p, err
 	}
 	if *quick {
