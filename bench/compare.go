@@ -208,12 +208,12 @@ func compare(ctx context.Context, args []string) error {
 			continue
 		}
 		ours, theirs, err := c.run(ctx, &run)
+		if err != nil && ctx.Err() != nil { // also where a build or a start is skipped for it
+			return fmt.Errorf("%s: %w", c.bars[0].name, context.Cause(ctx))
+		}
 		if errors.Is(err, errSkipped) {
 			report.skip(err, c.names()...)
 			continue
-		}
-		if err != nil && ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", c.bars[0].name, err)
 		}
 		if err != nil { // what else can be measured is
 			report.fail(err, c.names()...)

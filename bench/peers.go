@@ -95,9 +95,7 @@ func (p *peers) build(ctx context.Context, module string, args ...string) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, buildGrace)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", p.dir + string(filepath.Separator)}, args...)...)
-	build.Dir = filepath.Join("peers", module)
-	build.WaitDelay = time.Second
+	build := goBuild(ctx, filepath.Join("peers", module), p.dir+string(filepath.Separator), args...)
 	out, err := build.CombinedOutput()
 	if err != nil {
 		const most = 200

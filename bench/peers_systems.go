@@ -108,6 +108,8 @@ func (c *comparing) measureSystems(ctx context.Context, report *compareReport) e
 	for _, s := range c.systems() {
 		row, err := s.figures(ctx)
 		switch {
+		case err != nil && ctx.Err() != nil:
+			return fmt.Errorf("%s: %w", systemsName, context.Cause(ctx))
 		case errors.Is(err, errSkipped):
 			if s.memory != nil { // it has two rows
 				report.skip(err, systemsName+"/"+s.name)

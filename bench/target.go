@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/ident"
@@ -45,12 +46,22 @@ type target struct {
 // buildWeir builds the command from the tree around this module.
 func buildWeir(ctx context.Context, dir string) (binary string, err error) {
 	binary = filepath.Join(dir, "weir")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/weir")
-	build.Dir = ".."
+	build := goBuild(ctx, "..", binary, "./cmd/weir")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the server: %w\n%s", err, out)
 	}
 	return binary, nil
+}
+
+// goBuild is a build in a directory. The go command ends at once when it is interrupted, and then leaves temporary
+// files behind that a linker still writes: so they are beside the output, and go with it.
+func goBuild(ctx context.Context, dir, output string, args ...string) *exec.Cmd {
+	build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", output}, args...)...)
+	build.Dir = dir
+	build.Env = append(os.Environ(), "GOTMPDIR="+filepath.Dir(output))
+	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
+	build.WaitDelay = 5 * time.Second // then it is killed
+	return build
 }
 
 // place is where a process runs: on some processors, or on any if none are named, and how nice it is to others
