@@ -22,7 +22,7 @@ import (
 type comparePlan struct {
 	Slice  time.Duration // one measurement
 	Groups int           // A B B A: two pairs each
-	Only   string        `json:",omitempty"`
+	Only   []string      `json:",omitempty"` // figures; none: all
 	Quick  bool          `json:",omitempty"` // and without the peers
 	JSON   bool          `json:"-"`
 	Veth   bool          `json:",omitempty"` // over a network of virtual devices, and not loopback
@@ -33,7 +33,15 @@ func parseCompare(args []string) (comparePlan, error) {
 	f := flag.NewFlagSet(compareCommand, flag.ContinueOnError)
 	f.DurationVar(&p.Slice, "slice", 2*time.Second, "length of one measurement")
 	f.IntVar(&p.Groups, "groups", 5, "groups of two pairs")
-	f.StringVar(&p.Only, "only", "", "only this: "+strings.Join(figureNames(), ", "))
+	f.Func("only", "only these `figures`, with commas between them: "+strings.Join(figureNames(), ", "), func(names string) error {
+		for name := range strings.SplitSeq(names, ",") {
+			if !slices.Contains(figureNames(), name) {
+				return fmt.Errorf("there is no figure %q; give some of %s", name, strings.Join(figureNames(), ", "))
+			}
+			p.Only = append(p.Only, name)
+		}
+		return nil
+	})
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
 	f.BoolVar(&p.Quick, "quick", false, "in half a minute, rough, and without the peers; --slice and --groups are then 400ms and 2")
 	f.BoolVar(&p.Veth, "veth", false, "over virtual network devices that cut bursts up into packets, and not loopback: "+strings.Join(vethFigures, ", ")+
@@ -49,8 +57,6 @@ func parseCompare(args []string) (comparePlan, error) {
 		return p, fmt.Errorf("there is no command or argument %q", f.Arg(0))
 	case p.Slice <= 0 || p.Groups < 1:
 		return p, fmt.Errorf("the slice and the groups are above 0")
-	case p.Only != "" && !slices.Contains(figureNames(), p.Only):
-		return p, fmt.Errorf("there is no figure %q; give one of %s", p.Only, strings.Join(figureNames(), ", "))
 	}
 	return p, nil
 }
@@ -99,10 +105,11 @@ var vethFigures = []string{"gso", "gso_client"}
 
 // wants reports whether a plan has a comparison in it.
 func (p *comparePlan) wants(c *comparison) bool {
-	if p.Veth && p.Only == "" {
-		return slices.ContainsFunc(vethFigures, c.wanted)
+	only := p.Only
+	if p.Veth && len(only) == 0 {
+		only = vethFigures
 	}
-	return c.wanted(p.Only)
+	return len(only) == 0 || slices.ContainsFunc(only, c.comesTo)
 }
 
 // comparing is a run of comparisons with one server.
@@ -169,10 +176,8 @@ func (c *comparison) names() (names []string) {
 // figureNames are what can be measured alone.
 func figureNames() []string { return append(comparisonNames(), systemsName) }
 
-// wanted reports whether a comparison comes to a figure, or any will do.
-func (c *comparison) wanted(name string) bool {
-	return name == "" || slices.ContainsFunc(c.bars, func(b bar) bool { return b.name == name })
-}
+// comesTo reports whether a comparison comes to a figure.
+func (c *comparison) comesTo(name string) bool { return slices.Contains(c.names(), name) }
 
 func compare(ctx context.Context, args []string) error {
 	plan, err := parseCompare(args)
@@ -201,7 +206,8 @@ func compare(ctx context.Context, args []string) error {
 		return err
 	}
 	defer run.ours.end()
-	report := compareReport{Machine: machine(), Plan: plan, Ratios: map[string]float64{}}
+	report := compareReport{Machine: machine(), Plan: plan, Ratios: map[string]float64{}, lines: plan.lines()}
+	fmt.Fprintln(report.lines, report.Machine)
 	for i := range comparisons {
 		c := &comparisons[i]
 		if !plan.wants(c) {
@@ -220,13 +226,10 @@ func compare(ctx context.Context, args []string) error {
 			continue
 		}
 		for k := range c.bars {
-			row := report.add(&c.bars[k], ours, theirs)
-			if !plan.JSON {
-				fmt.Fprintln(os.Stderr, row.line())
-			}
+			report.add(&c.bars[k], ours, theirs)
 		}
 	}
-	if plan.Only == "" && !plan.Veth || plan.Only == systemsName {
+	if len(plan.Only) == 0 && !plan.Veth || slices.Contains(plan.Only, systemsName) {
 		if err := run.measureSystems(ctx, &report); err != nil {
 			if ctx.Err() != nil {
 				return err
@@ -234,7 +237,15 @@ func compare(ctx context.Context, args []string) error {
 			report.fail(err, systemsName)
 		}
 	}
-	return report.print(os.Stdout)
+	return report.end(os.Stdout)
+}
+
+// lines is where the lines of a report go, each as soon as it is known.
+func (p *comparePlan) lines() io.Writer {
+	if p.JSON {
+		return os.Stderr
+	}
+	return os.Stdout
 }
 
 // withFloor compares the server with the floor, under one load.
@@ -310,6 +321,8 @@ type compareReport struct {
 	Skipped map[string]string  `json:"skipped,omitempty"` // figures, and why
 	Failed  map[string]string  `json:"failed,omitempty"`  // figures that could not be measured, and why
 	Systems []*systemRow       `json:"systems,omitempty"`
+
+	lines io.Writer
 }
 
 // compareRow is one figure.
@@ -338,6 +351,10 @@ func (r *compareReport) add(b *bar, ours, theirs []sample) *compareRow {
 		row.About = strings.Replace(row.About, "on loopback", "over veth", 1)
 	}
 	row.Beyond = row.Gate != 0 && b.beyond(row.Ratio)
+	if len(r.Rows) == 0 {
+		fmt.Fprintf(r.lines, "%-19s %10s %10s | %6s  %-14s | %5s %5s\n", "", "ours", "theirs", "ratio", "of the pairs", "gate", "goal")
+	}
+	fmt.Fprintln(r.lines, row.line())
 	r.Rows = append(r.Rows, row)
 	r.Ratios[b.name] = row.Ratio
 	return row
@@ -350,7 +367,7 @@ func (r *compareReport) fail(err error, names ...string) {
 	}
 	for _, name := range names {
 		r.Failed[name] = strings.ReplaceAll(err.Error(), "\n", "; ")
-		fmt.Fprintf(os.Stderr, "%-19s FAILED: %s\n", name, r.Failed[name])
+		fmt.Fprintf(r.lines, "%-19s FAILED: %s\n", name, r.Failed[name])
 	}
 }
 
@@ -370,29 +387,14 @@ func (r *compareRow) line() string {
 	return fmt.Sprintf("%-19s %10.2f %10.2f | %6.3f  %5.3f - %-6.3f | %s  %s | %s", r.Name, r.Ours, r.Theirs, r.Ratio, r.Low, r.High, bounds, verdict, r.About)
 }
 
-// print writes the report, and tells whether every figure is within its gate.
-func (r *compareReport) print(w io.Writer) error {
+// end writes the report as JSON, if that was asked for, and tells whether every figure is within its gate.
+func (r *compareReport) end(w io.Writer) error {
 	if r.Plan.JSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		if err := e.Encode(r); err != nil {
 			return err
 		}
-	} else {
-		fmt.Fprintln(w, r.Machine)
-		if len(r.Rows) > 0 {
-			fmt.Fprintf(w, "%-19s %10s %10s | %6s  %-14s | %5s %5s\n", "", "ours", "theirs", "ratio", "of the pairs", "gate", "goal")
-		}
-		for _, row := range r.Rows {
-			fmt.Fprintln(w, row.line())
-		}
-		for _, line := range r.skipLines() {
-			fmt.Fprintln(w, line)
-		}
-		for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
-			fmt.Fprintf(w, "%-19s FAILED: %s\n", name, r.Failed[name])
-		}
-		r.printSystems(w)
 	}
 	if len(r.Failed) > 0 {
 		return fmt.Errorf("not measured: %s", strings.Join(slices.Sorted(maps.Keys(r.Failed)), ", "))

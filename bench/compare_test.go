@@ -27,7 +27,8 @@ func TestCompareReport(t *testing.T) {
 		{[]float64{0}, []float64{0}, 1, false, math.NaN(), true},
 	} {
 		for _, asJSON := range []bool{false, true} {
-			r := compareReport{Plan: comparePlan{JSON: asJSON}, Ratios: map[string]float64{}}
+			var lines, out strings.Builder
+			r := compareReport{Plan: comparePlan{JSON: asJSON}, Ratios: map[string]float64{}, lines: &lines}
 			b := bar{name: "x", of: perSecond, gate: c.gate, most: c.most}
 			row := r.add(&b, samples(c.ours), samples(c.theirs))
 			if row.Beyond != c.beyond || row.Ratio != c.ratio && !math.IsNaN(c.ratio) || row.Pairs != len(c.ours) {
@@ -36,16 +37,15 @@ func TestCompareReport(t *testing.T) {
 			if asJSON && math.IsNaN(c.ratio) {
 				continue // JSON has no such number
 			}
-			var out strings.Builder
-			if err := r.print(&out); errors.Is(err, errGate) != c.beyond {
-				t.Errorf("%+v: %v", c, err)
+			if err := r.end(&out); errors.Is(err, errGate) != c.beyond || asJSON == (out.Len() == 0) {
+				t.Errorf("%+v: %v, after %s", c, err, out.String())
 			}
 			var back struct{ Ratios map[string]float64 }
 			if asJSON && (json.Unmarshal([]byte(out.String()), &back) != nil || back.Ratios["x"] != c.ratio) {
 				t.Errorf("%+v: printed %s", c, out.String())
 			}
-			if !asJSON && strings.Contains(out.String(), "BEYOND") != c.beyond {
-				t.Errorf("%+v: printed %s", c, out.String())
+			if text := lines.String(); strings.Contains(text, "BEYOND") != c.beyond || strings.Count(text, "\n") != 2 {
+				t.Errorf("%+v: printed %s", c, text)
 			}
 		}
 	}
@@ -87,21 +87,21 @@ func TestInTurns(t *testing.T) {
 // What could not be measured is told, and makes the command fail, whatever else is within its gate.
 func TestCompareFailed(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
-		r := compareReport{Plan: comparePlan{JSON: asJSON}, Rows: []*compareRow{{Name: "cpu", Ratio: 1, Gate: 2}}}
+		var lines, out strings.Builder
+		r := compareReport{Plan: comparePlan{JSON: asJSON}, Rows: []*compareRow{{Name: "cpu", Ratio: 1, Gate: 2}}, lines: &lines}
 		r.fail(errors.New("no luck"), "overload")
-		var out strings.Builder
-		err := r.print(&out)
+		err := r.end(&out)
 		if err == nil || errors.Is(err, errGate) || !strings.Contains(err.Error(), "overload") {
 			t.Errorf("%v", err)
 		}
-		if text := out.String(); !strings.Contains(text, "no luck") || !strings.Contains(text, "cpu") {
-			t.Errorf("printed %s", text)
+		if !strings.Contains(lines.String(), "overload            FAILED: no luck\n") || asJSON && !strings.Contains(out.String(), "no luck") {
+			t.Errorf("printed %s%s", lines.String(), out.String())
 		}
 	}
 }
 
 func TestCompareFlags(t *testing.T) {
-	for _, args := range [][]string{{"-slice", "0s"}, {"-groups", "0"}, {"-only", "none"}, {"-what"}, {"-json", "neighbor"}} {
+	for _, args := range [][]string{{"-slice", "0s"}, {"-groups", "0"}, {"-only", "none"}, {"-only", ""}, {"-only", "cpu,none"}, {"-what"}, {"-json", "neighbor"}} {
 		if _, err := parseCompare(args); err == nil {
 			t.Errorf("%v is taken", args)
 		}
@@ -113,12 +113,26 @@ func TestCompareFlags(t *testing.T) {
 		}
 		n := 0
 		for i := range comparisons {
-			if comparisons[i].wanted(p.Only) {
+			if p.wants(&comparisons[i]) {
 				n++
 			}
 		}
 		if n != 1 {
 			t.Errorf("%d comparisons come to %s", n, name)
+		}
+	}
+	for args, want := range map[string]string{
+		"-only tail,junk -only gso": "gso junk tail", "-only " + systemsName: "", "-veth": strings.Join(vethFigures, " "), "-veth -only cpu": "throughput",
+	} {
+		p, err := parseCompare(strings.Fields(args))
+		var got []string
+		for i := range comparisons {
+			if p.wants(&comparisons[i]) {
+				got = append(got, comparisons[i].bars[0].name)
+			}
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", args, got, err, want)
 		}
 	}
 	p, err := parseCompare([]string{"-quick", "-json"})

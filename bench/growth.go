@@ -26,6 +26,10 @@ const growthCommand = "growth"
 // growthGate is the most that p99.9 may be, by the floor's.
 const growthGate = 2
 
+// growthLate is how late the sender may be at its p99.9, in microseconds. What fills the buckets has the same processors,
+// and keeps it from them for 2 ms at times.
+const growthLate = 5000
+
 // growthPlan is how that is done.
 type growthPlan struct {
 	Buckets int
@@ -77,6 +81,7 @@ func parseGrowth(args []string) (growthPlan, error) {
 // growthSide is what one subject came to. Times are in microseconds.
 type growthSide struct {
 	quantiles
+	Late     float64 // p99.9 of how late the requests that were timed left
 	Lost     uint64  // requests that were timed, without an answer
 	Live     float64 // buckets, at the most
 	Resident float64 // bytes, at the most
@@ -87,8 +92,9 @@ type growthReport struct {
 	Machine     string
 	Plan        growthPlan
 	Ours, Floor growthSide
-	Pairs       []float64          // p99.9, ours by the floor's
-	Ratios      map[string]float64 `json:"ratios"` // growth: the median of them
+	Pairs       []float64          // p99.9, ours by the floor's, where what was timed left in time
+	LeftOut     int                `json:",omitempty"` // pairs where it did not
+	Ratios      map[string]float64 `json:"ratios"`     // growth: the median of them
 	Gate        float64
 }
 
@@ -125,7 +131,7 @@ func growth(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	for range plan.Pairs {
+	for range mostTries * plan.Pairs {
 		ours, err := run.ours(ctx)
 		if err != nil {
 			return err
@@ -134,34 +140,36 @@ func growth(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		run.report.Pairs = append(run.report.Pairs, ours.P999/floor.P999)
+		if run.report.take(ours, floor); len(run.report.Pairs) == plan.Pairs {
+			break
+		}
 	}
-	run.report.Ratios[growthCommand] = median(run.report.Pairs)
 	return run.report.print(os.Stdout)
 }
 
 // ours takes an r-server through a cycle.
-func (g *growing) ours(ctx context.Context) (sample, error) {
+func (g *growing) ours(ctx context.Context) (*growthSide, error) {
 	s, err := startWeirOn(ctx, place{processors: g.plan.Server}, g.binary, g.tenant)
 	if err != nil {
-		return sample{}, err
+		return nil, err
 	}
 	defer s.end()
-	return g.through(ctx, s, &g.report.Ours)
+	return g.through(ctx, s)
 }
 
 // floor takes the floor through the same.
-func (g *growing) floor(ctx context.Context) (sample, error) {
+func (g *growing) floor(ctx context.Context) (*growthSide, error) {
 	s, err := startFloorOn(ctx, place{processors: g.plan.Server}, g.tenant, 0, 1)
 	if err != nil {
-		return sample{}, err
+		return nil, err
 	}
 	defer s.end()
-	return g.through(ctx, s, &g.report.Floor)
+	return g.through(ctx, s)
 }
 
 // through takes a subject through the cycle, and times requests all the time.
-func (g *growing) through(ctx context.Context, s *subject, side *growthSide) (sample, error) {
+func (g *growing) through(ctx context.Context, s *subject) (*growthSide, error) {
+	fmt.Fprintf(os.Stderr, "%s: a cycle of %v begins\n", s.name, g.plan.cycle())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	type timed struct {
@@ -176,28 +184,41 @@ func (g *growing) through(ctx context.Context, s *subject, side *growthSide) (sa
 		})
 		done <- timed{r, err}
 	}()
-	err := g.fillAndRefill(ctx, s, side)
+	var side growthSide
+	err := g.fillAndRefill(ctx, s, &side)
 	if err != nil {
 		stop()
 	}
 	got := <-done
 	switch err := cmp.Or(err, got.err); {
 	case err != nil:
-		return sample{}, fmt.Errorf("%s: %w", s.name, err)
+		return nil, fmt.Errorf("%s: %w", s.name, err)
 	case got.result.Interrupted:
-		return sample{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case got.result.Wrong > 0 || got.result.Denied > 0:
-		return sample{}, fmt.Errorf("%s: %d answers were wrong, %d denied", s.name, got.result.Wrong, got.result.Denied)
+		return nil, fmt.Errorf("%s: %d answers were wrong, %d denied", s.name, got.result.Wrong, got.result.Denied)
 	}
-	side.Lost += got.result.Lost + got.result.Skipped
-	q := quantilesOf(got.result.Latencies)
-	side.quantiles = worse(side.quantiles, q)
-	return sample{P50: q.P50, P99: q.P99, P999: q.P999}, nil
+	side.quantiles, side.Late, side.Lost = quantilesOf(got.result.Latencies), got.result.Lag.P999, got.result.Lost+got.result.Skipped
+	return &side, nil
 }
 
-// worse takes the larger of each.
-func worse(a, b quantiles) quantiles {
-	return quantiles{max(a.P50, b.P50), max(a.P99, b.P99), max(a.P999, b.P999)}
+// take adds a pair, unless what was timed left late in it: then the machine had other work.
+func (r *growthReport) take(ours, floor *growthSide) {
+	r.Ours.worst(ours)
+	r.Floor.worst(floor)
+	if ours.Late > growthLate || floor.Late > growthLate {
+		r.LeftOut++
+		return
+	}
+	r.Pairs = append(r.Pairs, ours.P999/floor.P999)
+	r.Ratios[growthCommand] = median(r.Pairs)
+}
+
+// worst takes in what another cycle came to: the larger of each.
+func (s *growthSide) worst(of *growthSide) {
+	s.quantiles = quantiles{max(s.P50, of.P50), max(s.P99, of.P99), max(s.P999, of.P999)}
+	s.Late, s.Live, s.Resident = max(s.Late, of.Late), max(s.Live, of.Live), max(s.Resident, of.Resident)
+	s.Lost += of.Lost
 }
 
 // fillAndRefill consumes from all buckets, lets them expire, and does so again.
@@ -302,10 +323,14 @@ func (r *growthReport) print(w io.Writer) error {
 			name string
 			*growthSide
 		}{{"r-server", &r.Ours}, {"floor", &r.Floor}} {
-			fmt.Fprintf(w, "%-9s p50 %.0f us, p99 %.0f us, p99.9 %.0f us; %d lost; %.0f buckets live, %.0f MB resident\n",
-				s.name, s.P50, s.P99, s.P999, s.Lost, s.Live, s.Resident/1e6)
+			fmt.Fprintf(w, "%-9s p50 %.0f us, p99 %.0f us, p99.9 %.0f us; %d lost; sent late by %.0f us at p99.9; %.0f buckets live, %.0f MB resident\n",
+				s.name, s.P50, s.P99, s.P999, s.Lost, s.Late, s.Live, s.Resident/1e6)
 		}
-		fmt.Fprintf(w, "p99.9 by the floor's: %.2f of the pairs %.2f, gate %.1f\n", r.Ratios[growthCommand], r.Pairs, r.Gate)
+		fmt.Fprintf(w, "p99.9 by the floor's: %.2f of the pairs %.2f, gate %.1f; %d pairs were left out, as the sender was late\n",
+			r.Ratios[growthCommand], r.Pairs, r.Gate, r.LeftOut)
+	}
+	if len(r.Pairs) < r.Plan.Pairs {
+		return fmt.Errorf("the sender itself was too late in %d of %d pairs: the machine has other work, and the figures judge nothing", r.LeftOut, r.LeftOut+len(r.Pairs))
 	}
 	if got := r.Ratios[growthCommand]; !(got <= r.Gate) {
 		return fmt.Errorf("%w: p99.9 is %.2f of the floor's", errGate, got)

@@ -75,6 +75,27 @@ func TestFilling(t *testing.T) {
 	}
 }
 
+// A pair of cycles in which the sender was late does not count; without enough others there is nothing to judge.
+func TestGrowthNothingToJudge(t *testing.T) {
+	side := func(p999, late float64) *growthSide {
+		return &growthSide{quantiles: quantiles{P999: p999}, Late: late, Lost: 1}
+	}
+	for _, c := range []struct {
+		ours, floor float64 // how late
+		judged      bool
+	}{{growthLate, growthLate, true}, {growthLate + 1, 0, false}, {0, growthLate + 1, false}} {
+		r := growthReport{Gate: growthGate, Plan: growthPlan{Pairs: 2}, Ratios: map[string]float64{}}
+		r.take(side(300, 1), side(100, 1))
+		r.take(side(500, c.ours), side(100, c.floor))
+		if err := r.print(io.Discard); err == nil || errors.Is(err, errGate) != c.judged {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if want := map[bool]float64{true: 4, false: 3}[c.judged]; r.Ratios[growthCommand] != want || r.Ours.P999 != 500 || r.Ours.Lost != 2 {
+			t.Errorf("%+v: %+v", c, r)
+		}
+	}
+}
+
 func TestGrowthGate(t *testing.T) {
 	for ratio, beyond := range map[float64]bool{0.5: false, 2: false, 2.1: true} {
 		for _, asJSON := range []bool{false, true} {

@@ -99,12 +99,13 @@ func readFlags(f *flag.FlagSet, args []string) error {
 	err := f.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		f.SetOutput(os.Stdout)
 		flags := 0
 		f.VisitAll(func(*flag.Flag) { flags++ })
 		if flags > 0 {
-			fmt.Printf("Flags of %s:\n", f.Name())
+			var text strings.Builder
+			f.SetOutput(&text)
 			f.PrintDefaults()
+			fmt.Printf("Flags of %s:\n%s", f.Name(), strings.ReplaceAll("\n"+text.String(), "\n  -", "\n  --")[1:])
 		}
 	case err != nil:
 		return fmt.Errorf("%w; %s --help has the flags", err, f.Name())

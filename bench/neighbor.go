@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/weirhq/weir/apikey"
 	generator "github.com/weirhq/weir/internal/load"
 )
@@ -18,8 +16,8 @@ import (
 // gateNeighbor is the most that an attack may multiply another tenant's p99 by.
 const gateNeighbor = 2.0
 
-// mostLate is how late the neighbor's sender may be, at its p99 and alone, in microseconds. If it is
-// later, something else has the processors, and there is nothing to judge.
+// mostLate is how late a sender may be at the quantile that is judged, in microseconds. If it is later, something
+// else had the processors, and what was measured says nothing of the server.
 const mostLate = 2000
 
 // neighborPlan is how the measurement is made.
@@ -51,7 +49,7 @@ func parseNeighbor(args []string) (neighborPlan, error) {
 		return p, err
 	}
 	if *quick {
-		p.Slice, p.Groups = 700*time.Millisecond, 1
+		p.Slice, p.Groups = 500*time.Millisecond, 2
 	}
 	if f.NArg() > 0 {
 		return p, fmt.Errorf("there is no command or argument %q", f.Arg(0))
@@ -114,7 +112,11 @@ func neighbor(ctx context.Context, args []string) error {
 		return err
 	}
 	defer run.target.end()
-	report := neighborReport{Machine: machine(), Plan: plan, Gate: gateNeighbor}
+	report := neighborReport{Machine: machine(), Plan: plan, Gate: gateNeighbor, lines: os.Stdout}
+	if plan.JSON {
+		report.lines = os.Stderr
+	}
+	report.head()
 	if _, err := run.ask(ctx); err != nil { // warm
 		return err
 	}
@@ -126,12 +128,9 @@ func neighbor(ctx context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("under %s: %w", kinds[i].name, err)
 		}
-		report.Attacks = append(report.Attacks, row)
-		if !plan.JSON {
-			fmt.Fprintln(os.Stderr, row.line())
-		}
+		report.add(row)
 	}
-	return report.print(os.Stdout)
+	return report.end(os.Stdout)
 }
 
 // under measures one attack.
@@ -142,35 +141,28 @@ func (r *neighborRun) under(ctx context.Context, kind string, limited bool) (nei
 		return row, err
 	}
 	row.Rate = row.Most * r.plan.Share
-	all := [2]*hdrhistogram.Histogram{} // alone, attacked
-	for range r.plan.Groups {
-		var p99 [4]float64
-		for i, attacked := range [4]bool{false, true, true, false} {
-			slice, err := r.slice(ctx, &row, kind, limited, attacked)
-			if err != nil {
+	for pair := 0; pair < mostTries*r.plan.pairs() && len(row.Pairs) < r.plan.pairs(); pair++ {
+		var slices [2]*generator.Result // alone, attacked
+		order := [2]int{0, 1}
+		if pair%2 == 1 {
+			order = [2]int{1, 0}
+		}
+		for _, which := range order {
+			if slices[which], err = r.slice(ctx, &row, kind, limited, which == 1); err != nil {
 				return row, err
 			}
-			p99[i] = slice.Latency.P99
-			which := 0
-			if attacked {
-				which = 1
-				row.Lost += int(slice.Lost + slice.Skipped)
-				row.LateAttacked = max(row.LateAttacked, slice.Lag.P99)
-			} else {
-				row.Late = max(row.Late, slice.Lag.P99)
-			}
-			if all[which] == nil {
-				all[which] = slice.Latencies
-				continue
-			}
-			all[which].Merge(slice.Latencies)
 		}
-		row.Pairs = append(row.Pairs, p99[1]/p99[0], p99[2]/p99[3])
+		row.take(slices[0], slices[1])
 	}
-	row.Alone, row.Attacked = quantilesOf(all[0]), quantilesOf(all[1])
-	row.finish()
+	row.finish(r.plan.pairs())
 	return row, nil
 }
+
+// mostTries is how often as many pairs are measured as are wanted, at the most.
+const mostTries = 2
+
+// pairs is how many are wanted.
+func (p *neighborPlan) pairs() int { return 2 * p.Groups }
 
 // slice measures once, alone or attacked. The attack begins before and ends after.
 func (r *neighborRun) slice(ctx context.Context, row *neighborRow, kind string, limited, attacked bool) (*generator.Result, error) {
@@ -215,7 +207,7 @@ func (r *neighborRun) ask(ctx context.Context) (*generator.Result, error) {
 	case err != nil:
 		return nil, err
 	case got.Interrupted:
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	case got.Wrong > 0 || got.Denied > 0:
 		return nil, fmt.Errorf("%d answers were wrong, %d denied", got.Wrong, got.Denied)
 	case got.Latency.N == 0:

@@ -4,10 +4,14 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	generator "github.com/weirhq/weir/internal/load"
 	"github.com/weirhq/weir/wire"
 )
 
@@ -24,14 +28,17 @@ func TestGate(t *testing.T) {
 		{[][]float64{{1, 1}, {2.5, 0.1, 2.1}, {1.2}}, 2.1, true},
 	} {
 		for _, asJSON := range []bool{false, true} {
-			r := neighborReport{Gate: gateNeighbor, Plan: neighborPlan{JSON: asJSON}}
+			var lines, out strings.Builder
+			r := neighborReport{Gate: gateNeighbor, Plan: neighborPlan{JSON: asJSON}, lines: &lines}
 			for _, pairs := range c.pairs {
 				row := neighborRow{Attack: "x", Pairs: pairs}
-				row.finish()
-				r.Attacks = append(r.Attacks, row)
+				row.finish(len(pairs))
+				r.add(row)
 			}
-			var out strings.Builder
-			err := r.print(&out)
+			err := r.end(&out)
+			if n := strings.Count(lines.String(), "\n"); n != len(c.pairs)+1 {
+				t.Errorf("%d lines: %s", n, lines.String())
+			}
 			if errors.Is(err, errGate) != c.beyond || r.Ratios["neighbor"] != c.ratio {
 				t.Errorf("%v: %v, %v; want %v", c.pairs, r.Ratios, err, c.ratio)
 			}
@@ -89,15 +96,36 @@ func TestAttacksAreBuilt(t *testing.T) {
 	}
 }
 
-// A run in which the sender itself was late is neither within the gate nor beyond it.
+// A pair in which the sender itself was late does not count, and a run with too few others is neither within the
+// gate nor beyond it.
 func TestNothingToJudge(t *testing.T) {
-	for late, judged := range map[float64]bool{mostLate: true, mostLate + 1: false} {
-		r := neighborReport{Gate: gateNeighbor, Attacks: []neighborRow{{Pairs: []float64{3}, Late: late}}}
-		r.Attacks[0].finish()
-		var out strings.Builder
-		if err := r.print(&out); err == nil || errors.Is(err, errGate) != judged {
-			t.Errorf("%.0f us late: %v", late, err)
+	slice := func(p99, late float64) *generator.Result {
+		return &generator.Result{Latency: generator.Quantiles{P99: p99}, Lag: &generator.Quantiles{P99: late}, Latencies: hdrhistogram.New(1, 1000, 1), Lost: 1}
+	}
+	for _, c := range []struct {
+		alone, attacked float64 // how late
+		judged          bool
+	}{{mostLate, mostLate, true}, {mostLate + 1, 0, false}, {0, mostLate + 1, false}} {
+		row := neighborRow{Attack: "x"}
+		row.take(slice(100, 1), slice(300, 1))
+		row.take(slice(100, c.alone), slice(500, c.attacked))
+		row.finish(2)
+		r := neighborReport{Gate: gateNeighbor, lines: io.Discard}
+		r.add(row)
+		if err := r.end(io.Discard); err == nil || errors.Is(err, errGate) != c.judged {
+			t.Errorf("%+v: %v", c, err)
 		}
+		if want := map[bool]float64{true: 4, false: 3}[c.judged]; row.Median != want || row.LeftOut != len(row.Pairs)%2 || row.Lost != len(row.Pairs) {
+			t.Errorf("%+v: %+v", c, row)
+		}
+		if row.Late != max(1, c.alone) || row.LateAttacked != max(1, c.attacked) {
+			t.Errorf("%+v: %+v", c, row)
+		}
+	}
+	row := neighborRow{Attack: "x"}
+	row.take(slice(100, mostLate+1), slice(500, 0))
+	if row.finish(1); !row.Undecided || row.Lost != 0 {
+		t.Errorf("without a pair: %+v", row)
 	}
 }
 
@@ -113,7 +141,9 @@ func TestFlags(t *testing.T) {
 		}
 	}
 	p, err := parseNeighbor([]string{"-quick", "-json"})
-	if err != nil || p.Slice >= time.Second || p.Groups != 1 || !p.JSON {
+	const between = 300 * time.Millisecond
+	spent := time.Duration(len(kinds)) * (time.Second + time.Duration(2*p.pairs())*(p.Slice+between))
+	if err != nil || spent > 50*time.Second || !p.JSON {
 		t.Errorf("quick: %+v, %v", p, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -77,7 +76,7 @@ func (p *comparePlan) tailSlice() time.Duration { return p.Slice / 2 }
 
 // check says why the peers are not to be measured.
 func (p *peers) check(name string) error {
-	if p.plan.Quick && p.plan.Only != name {
+	if p.plan.Quick && !slices.Contains(p.plan.Only, name) {
 		return fmt.Errorf("%w: the peers are not in a quick run; name this with --only", errSkipped)
 	}
 	return nil
@@ -303,21 +302,6 @@ func (r *compareReport) skip(err error, names ...string) {
 	}
 	for _, name := range names {
 		r.Skipped[name] = reasons(err)
-		if !r.Plan.JSON {
-			fmt.Fprintln(os.Stderr, r.skipLine(name))
-		}
+		fmt.Fprintf(r.lines, "%-19s skipped: %s\n", name, r.Skipped[name])
 	}
-}
-
-func (r *compareReport) skipLine(name string) string {
-	return fmt.Sprintf("%-19s skipped: %s", name, r.Skipped[name])
-}
-
-// skipLines are the lines of all that was skipped.
-func (r *compareReport) skipLines() (lines []string) {
-	for name := range r.Skipped {
-		lines = append(lines, r.skipLine(name))
-	}
-	slices.Sort(lines)
-	return lines
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/weirhq/weir/apikey"
 	generator "github.com/weirhq/weir/internal/load"
@@ -102,9 +100,6 @@ func (c *comparing) measureSystems(ctx context.Context, report *compareReport) e
 		report.skip(err, systemsName)
 		return nil
 	}
-	if !c.plan.JSON {
-		fmt.Fprintln(os.Stderr, systemsHead)
-	}
 	for _, s := range c.systems() {
 		row, err := s.figures(ctx)
 		switch {
@@ -118,10 +113,7 @@ func (c *comparing) measureSystems(ctx context.Context, report *compareReport) e
 		case err != nil:
 			return fmt.Errorf("%s: %w", systemsName, err)
 		}
-		report.Systems = append(report.Systems, row)
-		if !c.plan.JSON {
-			fmt.Fprintln(os.Stderr, row.line())
-		}
+		report.addSystem(row)
 	}
 	return nil
 }
@@ -189,13 +181,11 @@ func (r *systemRow) line() string {
 		r.CPU64, r.CPU256, r.One.P50, r.One.P99, r.One.P999, r.HalfRate, r.Half.P50, r.Half.P99, r.Half.P999, memory, lost)
 }
 
-// printSystems writes the second table.
-func (r *compareReport) printSystems(w io.Writer) {
+// addSystem adds a row to the second table.
+func (r *compareReport) addSystem(row *systemRow) {
 	if len(r.Systems) == 0 {
-		return
+		fmt.Fprintln(r.lines, systemsHead)
 	}
-	fmt.Fprintln(w, systemsHead)
-	for _, row := range r.Systems {
-		fmt.Fprintln(w, row.line())
-	}
+	fmt.Fprintln(r.lines, row.line())
+	r.Systems = append(r.Systems, row)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -48,14 +49,14 @@ func TestPeersInQuickRun(t *testing.T) {
 			t.Errorf("%v: %v", peerComparisons[i].names(), err)
 		}
 	}
-	var report compareReport
+	report := compareReport{lines: io.Discard}
 	if err := c.measureSystems(t.Context(), &report); err != nil || report.Skipped[systemsName] == "" || len(report.Systems) > 0 {
 		t.Errorf("%v, %+v", err, report)
 	}
 	if len(c.peers.built) > 0 {
 		t.Errorf("it built %v", c.peers.built)
 	}
-	c.peers.plan.Only = "cpu_redis"
+	c.peers.plan.Only = []string{"cpu_redis", "junk"}
 	if err := c.peers.check("cpu_redis"); err != nil {
 		t.Error(err)
 	}
@@ -258,19 +259,19 @@ func TestSystemFigures(t *testing.T) {
 // The report has what was skipped and why, and the systems, in both forms; neither is a failure.
 func TestPeersInReport(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
-		r := compareReport{Plan: comparePlan{JSON: asJSON}, Ratios: map[string]float64{}}
+		var lines, out strings.Builder
+		r := compareReport{Plan: comparePlan{JSON: asJSON}, Ratios: map[string]float64{}, lines: &lines}
 		r.skip(fmt.Errorf("%w: no %s", errSkipped, "network"), "cpu_envoy", "tail")
-		r.Systems = append(r.Systems, &systemRow{System: "redis", Sockets: "4", At64: 12345, Memory: 678})
-		var out strings.Builder
-		if err := r.print(&out); err != nil {
+		r.addSystem(&systemRow{System: "redis", Sockets: "4", At64: 12345, Memory: 678})
+		if err := r.end(&out); err != nil {
 			t.Fatal(err)
 		}
-		if !asJSON {
-			for _, line := range []string{"cpu_envoy +skipped: no network", "tail +skipped: no network", "redis +4 +12345 .* 678\n"} {
-				if !regexp.MustCompile(line).MatchString(out.String()) {
-					t.Errorf("there is no %q in %s", line, out.String())
-				}
+		for _, line := range []string{"cpu_envoy +skipped: no network", "tail +skipped: no network", "redis +4 +12345 .* 678\n"} {
+			if !regexp.MustCompile(line).MatchString(lines.String()) {
+				t.Errorf("there is no %q in %s", line, lines.String())
 			}
+		}
+		if !asJSON {
 			continue
 		}
 		var back struct {
