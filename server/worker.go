@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -169,6 +170,11 @@ const (
 // batchSize is how many datagrams a worker takes at once, of those that are there.
 const batchSize = 32
 
+// yieldEvery is how often a worker has the Go runtime's scheduler choose again. A goroutine that only ever waits in
+// system calls is never chosen, and the runtime's monitor takes one that was not for 10 ms for one that keeps others
+// from running: it takes the processor from it, and looks every 20 microseconds for more of that kind, for a while.
+const yieldEvery = int64(5 * time.Millisecond)
+
 // run answers what comes in until the socket is closed. Datagrams that are read at once
 // are decided at one time, for reading the clock costs as much as a bucket, and answered
 // at once; but long ones wait for short ones, see [backlog].
@@ -179,6 +185,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 	out := newAnswers()
 	failures, decided := 0, 0 // decided: since the last look at what is dropped of it
+	yielded := int64(0)       // when, in ns
 	for {
 		n, err := w.read(in, long)
 		if udp.Closed(err) {
@@ -217,8 +224,12 @@ func (w *worker) run(ctx context.Context) {
 			}
 		}
 		if long.n == 0 { // else there is something to do
-			w.moderation.batch(now.Mono, decided)
+			w.moderation.batch(now.Mono, decided, n == len(in))
 			decided = 0
+		}
+		if now.Mono-yielded > yieldEvery {
+			yielded = now.Mono
+			runtime.Gosched()
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -71,8 +73,23 @@ Examples:
 
 // Run serves until the context ends, and then for the drain time.
 func (c *serveCmd) Run(ctx context.Context, std *stdio) error {
+	if processors := processors(); c.Workers == 0 {
+		c.Workers = processors
+	}
 	return c.run(ctx, std, server.New)
 }
+
+// processors returns how many processors there are for this process, and gives the Go scheduler one more than that, unless
+// the environment says how many it has. A worker waits for datagrams in the system, and holds one of the scheduler's
+// processors meanwhile. With all of them held the scheduler's monitor takes them back as often as it can, whether
+// somebody needs one or not. Under a real-time policy another thread would keep workers waiting, and there is no more.
+var processors = sync.OnceValue(func() int {
+	n := runtime.GOMAXPROCS(0)
+	if os.Getenv("GOMAXPROCS") == "" && !realTime() {
+		runtime.GOMAXPROCS(n + 1)
+	}
+	return n
+})
 
 // run serves with the server that start makes.
 func (c *serveCmd) run(ctx context.Context, std *stdio, start func(server.Config) (*server.Server, error)) error {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -185,4 +188,39 @@ func TestServeZeroTimes(t *testing.T) {
 	if err := (&dnsCmd{Listen: "127.0.0.1:0", Zone: "rl.test", Members: "none.yaml"}).Run(t.Context(), std); err == nil || !strings.Contains(err.Error(), "--ttl") {
 		t.Errorf("weir dns --ttl=0s: %v", err)
 	}
+}
+
+// A server has a worker for each processor, and the scheduler one processor more than these, unless the environment says
+// how many it has.
+func TestServeProcessors(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "")
+	if workers, scheduler := servedProcessors(t); scheduler != workers+1 {
+		t.Errorf("the scheduler has %d processors, for %d workers", scheduler, workers)
+	}
+	t.Setenv("GOMAXPROCS", "3")
+	if workers, scheduler := servedProcessors(t); workers != 3 || scheduler != 3 {
+		t.Errorf("the scheduler has %d processors, for %d workers, where both are to be 3", scheduler, workers)
+	}
+}
+
+// servedProcessors starts a server and returns how many workers it has, and processors its scheduler.
+func servedProcessors(t *testing.T) (workers, scheduler int) {
+	t.Helper()
+	_, _, serving := serve(t, "tenants: []", "--admin", "127.0.0.1:0")
+	response, err := http.Get("http://" + serving["admin"].(string) + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "\ngo_sched_gomaxprocs_threads "
+	_, after, found := bytes.Cut(text, []byte(name))
+	value, _, _ := bytes.Cut(after, []byte("\n"))
+	if scheduler, err = strconv.Atoi(string(value)); err != nil || !found {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return bytes.Count(text, []byte("\nweir_worker_datagrams_total{")), scheduler
 }
