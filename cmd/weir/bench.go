@@ -50,7 +50,7 @@ A closed loop, the default, keeps --in-flight requests in flight and shows the m
 
 At the end it says what was the limit: the client, the server, this machine, or how few were in flight. Ctrl-C ends it, and prints what there is.
 
-Exit status: 0 measured, 1 answers were wrong, 2 nobody answered or no server is known, 64 wrong usage, with nothing asked.
+Exit status: 0 measured, 1 answers were wrong, 2 nobody answered in time or no server is known, 64 wrong usage, with nothing asked.
 
     export WEIR_KEY="$(cat load.key)"
     weir bench --server 512450938123@127.0.0.1:29292
@@ -84,6 +84,8 @@ func (c *benchCmd) Run(ctx context.Context, std *stdio) error {
 		return fmt.Errorf("%d answers were wrong", result.Wrong)
 	case result.Granted+result.Denied == 0 && result.Interrupted:
 		return statusError{code: exitNoDecision, err: errors.New("interrupted before an answer counted")}
+	case result.Granted+result.Denied == 0 && result.Late > 0:
+		return statusError{code: exitNoDecision, err: fmt.Errorf("no answer was in time, and %d came too late: ask for less, or give --answer-timeout more", result.Late)}
 	case result.Granted+result.Denied == 0:
 		return statusError{code: exitNoDecision, err: errors.New("nobody answered; weir doctor, with the same key and flags, finds out why")}
 	}

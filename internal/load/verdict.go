@@ -27,6 +27,8 @@ func (r *Result) judge() {
 		r.set(limitClient, "The limit was the client: it cannot send at this rate, and left out %d of %.0f requests.", r.Skipped, due)
 	case answered == 0 && r.Wrong > 0:
 		r.set(limitUnknown, "Nobody gave a right answer: %d were wrong.", r.Wrong)
+	case answered == 0 && r.Late > 0:
+		r.set(limitUnknown, "No answer was in time; %d came too late.", r.Late)
 	case answered == 0:
 		r.set(limitUnknown, "Nobody answered. weir doctor, with the same key and servers, finds out why.")
 	case r.ClientCPU > busy*float64(r.Processors):

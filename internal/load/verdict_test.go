@@ -18,6 +18,7 @@ func TestVerdict(t *testing.T) {
 		{limitServer, "used 0.50 of its 2", closed, func(*Result) {}},
 		{limitUnknown, "Nobody answered", closed, func(r *Result) { r.Granted, r.Denied, r.ClientCPU = 0, 0, 2 }},
 		{limitUnknown, "Nobody gave a right answer: 3 were wrong.", closed, func(r *Result) { r.Granted, r.Denied, r.Wrong = 0, 0, 3 }},
+		{limitUnknown, "No answer was in time; 5 came too late.", closed, func(r *Result) { r.Granted, r.Denied, r.Late = 0, 0, 5 }},
 		{limitUnknown, "interrupted", closed, func(r *Result) { r.Sent, r.Granted, r.Denied, r.Interrupted = 0, 0, 0, true }},
 		{limitUnknown, "No request was due", open, func(r *Result) { r.Sent, r.Granted = 0, 0 }},
 		{limitClient, "used 1.90 of its 2", closed, func(r *Result) { r.ClientCPU, r.Machine = 1.9, 1 }},
