@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -43,19 +44,47 @@ func TestKeptUp(t *testing.T) {
 	}
 }
 
-// A load that turns out to be far from twice the most gives no figure, whichever pair it is in.
-func TestOverloaded(t *testing.T) {
+// A pair whose load turns out to be far from twice the most, or was not asked for, does not count, whichever it is; without
+// enough others there is no figure.
+func TestOverloadPairs(t *testing.T) {
+	behind := errors.New("fell behind")
 	for _, c := range []struct {
 		rates, most []float64
-		ok          bool
+		behind      int // of the slices, or none
+		count       int // pairs
+		want        string
 	}{
-		{[]float64{200, 200}, []float64{100, 80}, true},
-		{[]float64{200, 200}, []float64{100, 111}, true},
-		{[]float64{200, 200}, []float64{100, 112}, false},
-		{[]float64{150, 200}, []float64{100, 100}, false},
+		{[]float64{200, 200}, []float64{100, 80}, -1, 2, ""},
+		{[]float64{200, 200}, []float64{100, 111}, -1, 2, ""},
+		{[]float64{200, 200, 224}, []float64{100, 112, 112}, -1, 3, ""},
+		{[]float64{150, 200, 200}, []float64{100, 100, 100}, -1, 3, ""},
+		{[]float64{200, 200, 200}, []float64{100, 100, 100}, 1, 3, ""},
+		{[]float64{150, 150, 150, 200}, []float64{100, 100, 100, 100}, -1, 4, "only 1 of 4 pairs count"},
+		{[]float64{200, 150, 150, 150}, []float64{100, 100, 100, 100}, -1, 4, "only 1.50 times"},
 	} {
-		if err := overloaded(c.rates, samples(c.most)); (err == nil) != c.ok {
-			t.Errorf("%v of %v: %v", c.rates, c.most, err)
+		var order strings.Builder
+		opened, closed := 0, 0
+		ours, theirs, err := overloadPairs(2, func() (overloadSlice, error) {
+			order.WriteString("a")
+			s := overloadSlice{rate: c.rates[opened]}
+			if opened == c.behind {
+				s.behind = behind
+			}
+			opened++
+			return s, nil
+		}, func() (sample, error) {
+			order.WriteString("b")
+			closed++
+			return sample{PerSecond: c.most[closed-1]}, nil
+		})
+		if opened != c.count || closed != c.count || !strings.HasPrefix("abbaabba", order.String()) {
+			t.Errorf("%+v: measured %s", c, order.String())
 		}
+		if c.want == "" && (err != nil || len(ours) != 2 || len(theirs) != 2) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, %d and %d", c, err, len(ours), len(theirs))
+		}
+	}
+	if _, _, err := overloadPairs(2, func() (overloadSlice, error) { return overloadSlice{}, behind }, func() (sample, error) { return sample{}, nil }); !errors.Is(err, behind) {
+		t.Errorf("an error is %v", err)
 	}
 }
