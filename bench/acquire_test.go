@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirhq/weir"
@@ -23,13 +24,16 @@ func TestTimeTrips(t *testing.T) {
 		{"two of few were lost", func(n int) error { return map[bool]error{true: timeout}[n == 3 || n == 5] }, timeout},
 		{"another error", func(n int) error { return map[bool]error{true: other}[n == 3] }, other},
 	} {
-		n := 0
-		_, err := timeTrips(t.Context(), func() error {
-			n++
-			return c.err(n)
-		}, time.Millisecond)
-		if n > 5 && !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			_, err := timeTrips(t.Context(), func() error {
+				time.Sleep(time.Millisecond)
+				n++
+				return c.err(n)
+			}, 10*time.Millisecond)
+			if !errors.Is(err, c.want) || err == nil && n != 10 {
+				t.Errorf("%s: %v after %d, want %v", c.name, err, n, c.want)
+			}
+		})
 	}
 }
