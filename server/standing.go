@@ -28,6 +28,7 @@ type standing struct {
 
 	mu      sync.Mutex
 	size    int   // bytes: the receive buffer as it is
+	last    int64 // ns: when it was last read
 	until   int64 // ns: the end of the interval that is under way
 	least   int64 // ms: the shortest wait in it
 	limited atomic.Bool
@@ -60,7 +61,12 @@ func (q *standing) read(now limiter.Time, first *udp.Datagram) {
 	wait := waited(now, first.Received)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	since := now.Mono - q.last
+	q.last = now.Mono
 	q.least = min(q.least, wait)
+	if since > (wait+1)*int64(time.Millisecond) { // it came after that, so the queue was empty meanwhile
+		q.least = 0
+	}
 	if now.Mono < q.until {
 		return
 	}

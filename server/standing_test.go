@@ -186,6 +186,24 @@ func TestBurstsDoNotStand(t *testing.T) {
 	}
 }
 
+// Nor does one that comes when nothing else has come for long, although every datagram of it has waited.
+func TestBurstsAloneDoNotStand(t *testing.T) {
+	var m modelSocket
+	q := newStanding(&m)
+	at := time.Duration(0)
+	for range 20 {
+		at += 200 * time.Millisecond
+		for i := range 1500 { // while the worker slept, for 30 ms
+			m.arrive(int64(at) + int64(i)*20_000)
+		}
+		at += 30 * time.Millisecond
+		play(q, &m, at, 1, 20*time.Microsecond, 31*time.Millisecond)
+	}
+	if len(m.sizes) != 0 {
+		t.Errorf("the buffer was changed to %v", m.sizes)
+	}
+}
+
 func TestStandingBounds(t *testing.T) {
 	var m modelSocket
 	q := newStanding(&m)
