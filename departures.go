@@ -38,7 +38,7 @@ type letter struct {
 }
 
 // depart does what ob holds, as flush does, or leaves it to others who are sending. It is for callers who wait
-// for an answer, and so leave no more behind than themselves, and for reports that found nobody sending.
+// for an answer, and so leave no more behind than themselves.
 func (c *Client) depart(ob *outbox) {
 	if len(ob.posts) == 0 || len(ob.wake)+len(ob.hangUp)+len(ob.retired) > 0 {
 		c.flush(ob) // what ends something is left to nobody
@@ -67,16 +67,18 @@ func (d *departures) join(ob *outbox) bool {
 // mostReported is how many observations wait for who is sending. Who reports more sends for himself.
 const mostReported = 4096
 
-// joinReport leaves observations to who is sending. It reports false if nobody is, and full if there is no room
-// for more. It is called with the client's lock held, so that Close finds what it left.
-func (d *departures) joinReport(obs []wire.Observation) (joined, full bool) {
+// joinReport leaves observations to who is sending. If nobody is, the caller is from now on: it sends, and leaves. If
+// there is no room for more it sends beside who is. It is called with the client's lock held, so that Close finds what it
+// left.
+func (d *departures) joinReport(obs []wire.Observation) (joined, sends bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case !d.sending || d.ended:
-		return false, false
-	case len(d.reported)+len(obs) > mostReported:
+		d.sending = true
 		return false, true
+	case len(d.reported)+len(obs) > mostReported:
+		return false, false
 	}
 	d.reported = append(d.reported, obs...)
 	d.reports++

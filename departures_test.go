@@ -3,6 +3,7 @@ package weir
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/core"
+	"github.com/weirhq/weir/internal/udp"
 )
 
 // What is asked while a send hangs leaves together when it goes on: one system call for each socket, and
@@ -275,6 +277,41 @@ func TestCloseSendsReports(t *testing.T) {
 		}
 		if n := c.Stats().LostReports; n != 0 {
 			t.Errorf("%d reports lost", n)
+		}
+	})
+}
+
+// hookedStack calls a function before it opens a socket, which a client does under its lock.
+type hookedStack struct {
+	udp.Stack
+	before func()
+}
+
+func (s *hookedStack) Listen(a netip.AddrPort, o udp.Options) (udp.Conn, error) {
+	s.before()
+	return s.Stack.Listen(a, o)
+}
+
+// A report that found nobody sending has left when Report returns, even if somebody would send while it is made: what is
+// queued behind them is not sent when Close comes first.
+func TestReportIsNotLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		h := &hookedStack{Stack: w.host}
+		w.stack = h
+		c := w.client()
+		joined := false
+		h.before = func() { joined = c.departures.join(c.getOutbox()) } // somebody who is about to send
+		if err := c.Report(inventory.Took(7 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		c.Close() // before that one has sent
+		if !joined {
+			c.departures.leave()
+		}
+		synctest.Wait()
+		if got := reportedMs(w.servers[0]); !slices.Equal(got, []uint32{7}) {
+			t.Errorf("the server was told %v ms, want 7", got)
 		}
 	})
 }

@@ -28,10 +28,10 @@ func (c *Client) Report(obs ...Observation) error {
 	ob := c.getOutbox()
 	now := c.clock()
 	c.mu.Lock()
-	full := false
+	sends := false
 	if c.core.CheckReport(r.obs) == nil {
 		var joined bool
-		if joined, full = c.departures.joinReport(r.obs); joined {
+		if joined, sends = c.departures.joinReport(r.obs); joined {
 			c.mu.Unlock()
 			c.outboxes.Put(ob)
 			return nil
@@ -41,10 +41,11 @@ func (c *Client) Report(obs ...Observation) error {
 	c.settle(now, ob)
 	cause := c.discovery.err
 	c.mu.Unlock()
-	if full {
-		c.flush(ob) // so that who reports faster than can be sent is slowed down
-	} else {
-		c.depart(ob)
+	// It is left to nobody who began to send meanwhile: what Close finds in that queue is not sent. And who reports
+	// faster than can be sent is slowed down.
+	c.flush(ob)
+	if sends {
+		c.departures.leave()
 	}
 	if err == nil {
 		return nil
