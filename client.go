@@ -159,8 +159,8 @@ func (c *Client) Close() error {
 	c.departures.atWork <- struct{}{} // whose reports have left then
 	c.mu.Lock()
 	if !c.closed {
-		if obs := c.departures.takeReports(); len(obs) > 0 && c.core.Report(now, obs) != nil {
-			c.counts.lostReports++
+		if obs, reports := c.departures.takeReports(); reports > 0 && c.core.Report(now, obs) != nil {
+			c.counts.lostReports += uint64(reports)
 		}
 		c.settle(now, ob)
 		c.closed = true

@@ -112,13 +112,13 @@ func (d *departures) take(last bool) bool {
 	return d.sending
 }
 
-// takeReports takes what is left of reports, for Close.
-func (d *departures) takeReports() []wire.Observation {
+// takeReports takes what is left of reports, and how many they were, for Close.
+func (d *departures) takeReports() (obs []wire.Observation, reports int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	obs := d.reported
+	obs, reports = d.reported, d.reports
 	d.reported, d.reports = nil, 0
-	return obs
+	return obs, reports
 }
 
 // sendQueued is the goroutine that sends what is handed over.

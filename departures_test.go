@@ -2,10 +2,13 @@ package weir
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"io"
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -312,6 +315,43 @@ func TestReportIsNotLeftBehind(t *testing.T) {
 		synctest.Wait()
 		if got := reportedMs(w.servers[0]); !slices.Equal(got, []uint32{7}) {
 			t.Errorf("the server was told %v ms, want 7", got)
+		}
+	})
+}
+
+// brokenReader fails once it is broken.
+type brokenReader struct {
+	io.Reader
+	broken atomic.Bool
+}
+
+func (r *brokenReader) Read(p []byte) (int, error) {
+	if r.broken.Load() {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return r.Reader.Read(p)
+}
+
+// Each report that Close cannot send any more is counted.
+func TestCloseCountsLostReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newClogged(t)
+		source := &brokenReader{Reader: rand.Reader}
+		c, err := newClient(Config{Key: w.key, Servers: w.members()}, platform{stack: h, clock: w.clock, entropy: source})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait := clogWithOne(t, c, h)
+		for range 3 {
+			if err := c.Report(inventory.Took(time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		source.broken.Store(true)
+		c.Close()
+		wait()
+		if n := c.Stats().LostReports; n != 3 {
+			t.Errorf("%d reports lost, want 3", n)
 		}
 	})
 }
