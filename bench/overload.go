@@ -75,7 +75,6 @@ func compareOverload(ctx context.Context, c *comparing) (ours, theirs []sample, 
 		return nil, nil, err
 	}
 	defer func() { _ = stayOn(all) }()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(len(rest)))
 
 	cfg := generator.Config{
 		Keys: []apikey.Key{c.tenant.key}, Targets: []netip.AddrPort{target.addr}, Flows: overloadFlows, NoBursts: true,

@@ -26,15 +26,21 @@ func mostPriority() {
 
 const attrSize = uint32(unsafe.Sizeof(unix.SchedAttr{}))
 
-// eachThread calls f with all threads of this process. Those that they start later inherit.
+// eachThread calls f with all threads of this process. Those that they start later inherit. A thread for which f is yet to
+// be called may start another meanwhile, so it looks until there is no new one.
 func eachThread(f func(id int)) {
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return
-	}
-	for _, t := range threads {
-		if id, err := strconv.Atoi(t.Name()); err == nil {
-			f(id)
+	known := make(map[int]bool)
+	for n := -1; n < len(known); {
+		n = len(known)
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return
+		}
+		for _, t := range threads {
+			if id, err := strconv.Atoi(t.Name()); err == nil && !known[id] {
+				known[id] = true
+				f(id)
+			}
 		}
 	}
 }

@@ -36,8 +36,10 @@ func setOf(processors []int) *unix.CPUSet {
 	return set
 }
 
-// stayOn keeps this process to some processors: all of its threads, now and later.
+// stayOn keeps this process to some processors: all of its threads, now and later. The Go scheduler has as many: left
+// alone it would find out by itself, some time later, and whoever changed the number meanwhile would keep what he found.
 func stayOn(processors []int) error {
+	runtime.GOMAXPROCS(len(processors))
 	var failed error
 	eachThread(func(id int) {
 		if err := unix.SchedSetaffinity(id, setOf(processors)); err != nil && err != unix.ESRCH { // a thread may have ended

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A program that is started on one processor finds one, whichever it is.
@@ -63,5 +67,41 @@ func TestOnNicest(t *testing.T) {
 	const policy, idle = 40, "5" // the place of the scheduling policy in the line
 	if fields := strings.Fields(string(out)); err != nil || len(fields) <= policy || fields[policy] != idle {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// All threads stay where they are told to, also those that others are about to start, and the scheduler has no more
+// processors; afterwards all is as it was.
+func TestStayOn(t *testing.T) {
+	all := processors()
+	for _, on := range [][]int{all[:1], all} {
+		if err := stayOn(on); err != nil {
+			t.Fatal(err)
+		}
+		release := make(chan bool)
+		for range 20 { // threads of their own
+			started := make(chan bool)
+			go func() {
+				runtime.LockOSThread()
+				close(started)
+				<-release
+			}()
+			<-started
+		}
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, thread := range threads {
+			id, _ := strconv.Atoi(thread.Name())
+			var set unix.CPUSet
+			if err := unix.SchedGetaffinity(id, &set); err == nil && set != *setOf(on) {
+				t.Errorf("thread %d is on %d processors, not on %v", id, set.Count(), on)
+			}
+		}
+		close(release)
+		if n := runtime.GOMAXPROCS(0); n != len(on) {
+			t.Errorf("the scheduler has %d processors, not %d", n, len(on))
+		}
 	}
 }
