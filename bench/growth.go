@@ -53,7 +53,7 @@ func parseGrowth(args []string) (growthPlan, error) {
 	f.DurationVar(&p.Fill, "fill", 14*time.Second, "how long it takes to consume from all of them")
 	f.DurationVar(&p.Window, "window", 16*time.Second, "their window; longer than --fill, so that all live at the same time")
 	f.Float64Var(&p.Rate, "rate", 2000, "requests a second that are timed")
-	f.IntVar(&p.Pairs, "pairs", 1, "how often all of it is done")
+	f.IntVar(&p.Pairs, "pairs", 3, "how often all of it is done")
 	f.BoolVar(&p.JSON, "json", false, "print JSON")
 	quick := f.Bool("quick", false, "a million buckets, in half a minute, whatever --buckets, --fill, --window and --pairs say")
 	if err := readFlags(f, args); err != nil {

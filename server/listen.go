@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -43,6 +44,7 @@ func (s *Server) listen() error {
 				w.moderation.nap = own.Nap
 			}
 			w.standing.init(c, s.settings.ReceiveBuffer.Wait)
+			w.yields = runtime.GOMAXPROCS(0) > s.settings.Workers*len(s.settings.listen)
 			l.workers = append(l.workers, w)
 		}
 		for _, w := range l.workers { // all sockets are known by now, and closed should this fail

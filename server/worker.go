@@ -34,6 +34,7 @@ type worker struct {
 	label    [maxLabel]byte
 	out      []byte // space for the next answer
 
+	yields     bool // to others of the process, now and then
 	moderation moderation
 	standing   standing
 	flows      *flows        // nil if the worker does not steer
@@ -172,7 +173,8 @@ const batchSize = 32
 
 // yieldEvery is how often a worker has the Go runtime's scheduler choose again. A goroutine that only ever waits in
 // system calls is never chosen, and the runtime's monitor takes one that was not for 10 ms for one that keeps others
-// from running: it takes the processor from it, and looks every 20 microseconds for more of that kind, for a while.
+// from running: it takes the processor from it, and looks every 20 microseconds for more of that kind, for a while. Where the
+// scheduler has no processor to spare a worker does not yield: it would wait until all others have had their turn.
 const yieldEvery = int64(5 * time.Millisecond)
 
 // run answers what comes in until the socket is closed. Datagrams that are read at once
@@ -227,7 +229,7 @@ func (w *worker) run(ctx context.Context) {
 			w.moderation.batch(now.Mono, decided, n == len(in))
 			decided = 0
 		}
-		if now.Mono-yielded > yieldEvery {
+		if w.yields && now.Mono-yielded > yieldEvery {
 			yielded = now.Mono
 			runtime.Gosched()
 		}

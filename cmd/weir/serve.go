@@ -82,10 +82,11 @@ func (c *serveCmd) Run(ctx context.Context, std *stdio) error {
 // processors returns how many processors there are for this process, and gives the Go scheduler one more than that, unless
 // the environment says how many it has. A worker waits for datagrams in the system, and holds one of the scheduler's
 // processors meanwhile. With all of them held the scheduler's monitor takes them back as often as it can, whether
-// somebody needs one or not. Under a real-time policy another thread would keep workers waiting, and there is no more.
+// somebody needs one or not. Under a real-time policy, and where there is one processor, another thread would keep workers
+// waiting for longer than the scheduler does, and there is no more.
 var processors = sync.OnceValue(func() int {
 	n := runtime.GOMAXPROCS(0)
-	if os.Getenv("GOMAXPROCS") == "" && !realTime() {
+	if n > 1 && os.Getenv("GOMAXPROCS") == "" && !realTime() {
 		runtime.GOMAXPROCS(n + 1)
 	}
 	return n
