@@ -38,6 +38,7 @@ type flow struct {
 	deaf  int64      // ns after the start: until then no advice changes the port
 	slots slots
 	tally tally
+	heard bool // an answer to a question of its own came, however late or wrong
 }
 
 // newFlow opens the i-th flow.

@@ -44,6 +44,7 @@ func (j *judge) take(f *flow, d *udp.Datagram, now instant) (slot uint32, v verd
 		t.wrong[wrongStranger]++
 		return 0, waiting
 	}
+	f.heard = true
 	s := &f.slots.all[slot]
 	switch {
 	case f.server != 0 && ident.ServerID(h.KeyID) != f.server:

@@ -1,7 +1,10 @@
 package load
 
 import (
+	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -35,6 +38,9 @@ type Result struct {
 
 	Wrong  uint64            `json:"wrong"` // answers, and tokens beyond a limit
 	Wrongs map[string]uint64 `json:"wrongs,omitempty"`
+
+	// Silent are the servers, each with a key, from which nothing came at all while others answered.
+	Silent []string `json:"silent,omitempty"`
 
 	Latency Quantiles  `json:"latency_us"`
 	Lag     *Quantiles `json:"lag_us,omitempty"` // open loop: how late requests left
@@ -87,6 +93,7 @@ func (r *run) result(interrupted bool, cpu usage) *Result {
 		out.wrong(wrongNames[i], n)
 	}
 	out.wrong("beyond-limit", r.beyond())
+	out.Silent = r.silent()
 	out.judge()
 	return out
 }
@@ -99,6 +106,27 @@ func (r *run) resultOpen(out *Result) {
 	}
 	lag := quantiles(lags)
 	out.Loop, out.InFlight, out.Rate, out.Lag = "open", 0, r.cfg.Rate, &lag
+}
+
+// silent names whom nothing came from that was asked, if somebody else answered. Where all are silent the verdict says so.
+func (r *run) silent() (names []string) {
+	asked, heard := map[string]bool{}, map[string]bool{}
+	for i, f := range r.flows {
+		name := fmt.Sprintf("%v with key %d", f.to, r.cfg.Keys[i%len(r.cfg.Keys)].ID())
+		asked[name] = asked[name] || slices.ContainsFunc(f.slots.all, func(s slot) bool { return s.serial > 0 })
+		heard[name] = heard[name] || f.heard
+	}
+	some := false
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		some = some || heard[name]
+		if asked[name] && !heard[name] {
+			names = append(names, name)
+		}
+	}
+	if !some {
+		return nil
+	}
+	return names
 }
 
 func (r *Result) wrong(name string, n uint64) {

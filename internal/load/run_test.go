@@ -369,6 +369,35 @@ func TestKeysAndServers(t *testing.T) {
 	})
 }
 
+// Who does not answer while others do is named, and only then; one that was asked nothing is not.
+func TestSilent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		there := w.serve("10.0.0.1")
+		cfg := w.config(there)
+		if r := w.run(cfg); r.Silent != nil {
+			t.Errorf("all answered, and silent are %q", r.Silent)
+		}
+		cfg.Targets, cfg.Servers = append(cfg.Targets, netip.MustParseAddrPort("10.0.0.2:29292")), append(cfg.Servers, 8)
+		r := w.run(cfg)
+		if want := []string{"10.0.0.2:29292 with key 7"}; !slices.Equal(r.Silent, want) {
+			t.Errorf("silent are %q, not %q", r.Silent, want)
+		}
+		var text strings.Builder
+		if err := WriteTable(&text, r); err != nil || !strings.Contains(text.String(), "No answer at all from 10.0.0.2:29292 with key 7") {
+			t.Errorf("%v %s", err, text.String())
+		}
+		ask := cfg
+		ask.Targets, ask.Servers = cfg.Targets[1:], cfg.Servers[1:]
+		if r := w.run(ask); r.Silent != nil {
+			t.Errorf("nobody answered, and silent are %q", r.Silent)
+		}
+		cfg.InFlight, cfg.Rate, cfg.Flows, cfg.For = 0, 0.1, 2, time.Millisecond // nothing is due, of nobody
+		if r := w.run(cfg); r.Silent != nil {
+			t.Errorf("nobody was asked, and silent are %q", r.Silent)
+		}
+	})
+}
+
 // Every mode, and layout 1, is spoken.
 func TestModes(t *testing.T) {
 	for _, auth := range []apikey.Auth{apikey.AuthNone, apikey.AuthCookie, apikey.AuthAES} {

@@ -64,8 +64,15 @@ func WriteTable(w io.Writer, r *Result) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", r.Verdict)
-	return err
+	if _, err := fmt.Fprintf(w, "\n%s\n", r.Verdict); err != nil {
+		return err
+	}
+	for _, name := range r.Silent {
+		if _, err := fmt.Fprintf(w, "No answer at all from %s: the figures are those of the others. weir doctor, with that key and server, finds out why.\n", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wrongTexts say what the names in Result.Wrongs mean.
