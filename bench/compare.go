@@ -399,6 +399,9 @@ func (r *compareReport) end(w io.Writer) error {
 	if len(r.Failed) > 0 {
 		return fmt.Errorf("not measured: %s", strings.Join(slices.Sorted(maps.Keys(r.Failed)), ", "))
 	}
+	if len(r.Rows)+len(r.Systems) == 0 {
+		return errors.New("nothing was measured: all was skipped")
+	}
 	var beyond []string
 	for _, row := range r.Rows {
 		if row.Beyond {

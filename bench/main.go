@@ -79,7 +79,7 @@ func main() {
 		}
 		return
 	}
-	fmt.Fprintln(os.Stderr, "bench: give one of these commands, and --help for its flags:")
+	fmt.Fprintf(os.Stderr, "bench: there is no command %q; give one of these, and --help for its flags:\n", name)
 	listCommands(os.Stderr)
 	os.Exit(2)
 }

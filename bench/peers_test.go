@@ -290,6 +290,19 @@ func TestPeersInReport(t *testing.T) {
 	}
 }
 
+// Where all that was asked for was skipped nothing is within its gate.
+func TestAllSkipped(t *testing.T) {
+	r := compareReport{lines: io.Discard}
+	r.skip(fmt.Errorf("%w: no network", errSkipped), "cpu_envoy")
+	if err := r.end(io.Discard); err == nil || errors.Is(err, errGate) {
+		t.Errorf("nothing was measured, and it says %v", err)
+	}
+	r.addSystem(&systemRow{System: "redis", Sockets: "4"})
+	if err := r.end(io.Discard); err != nil {
+		t.Errorf("a system was measured, and it says %v", err)
+	}
+}
+
 // The generator of the peers, with a Redis, if both can be had without a network.
 func TestAskPeer(t *testing.T) {
 	if testing.Short() {
