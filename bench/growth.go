@@ -30,6 +30,9 @@ const growthGate = 2
 // and keeps it from them for 2 ms at times.
 const growthLate = 5000
 
+// growthBucket is what a bucket takes of a server's memory, in bytes.
+const growthBucket = 86
+
 // growthPlan is how that is done.
 type growthPlan struct {
 	Buckets int
@@ -85,6 +88,7 @@ type growthSide struct {
 	Lost     uint64  // requests that were timed, without an answer
 	Live     float64 // buckets, at the most
 	Resident float64 // bytes, at the most
+	Page     float64 `json:",omitempty"` // the longest that the system took to give a page of as much memory, before
 }
 
 // growthReport is what was found.
@@ -93,7 +97,7 @@ type growthReport struct {
 	Plan        growthPlan
 	Ours, Floor growthSide
 	Pairs       []float64          // p99.9, ours by the floor's, where what was timed left in time
-	LeftOut     int                `json:",omitempty"` // pairs where it did not
+	LeftOut     int                `json:",omitempty"` // pairs where it did not, or where memory was slow to be had
 	Ratios      map[string]float64 `json:"ratios"`     // growth: the median of them
 	Gate        float64
 }
@@ -149,12 +153,21 @@ func growth(ctx context.Context, args []string) error {
 
 // ours takes an r-server through a cycle.
 func (g *growing) ours(ctx context.Context) (*growthSide, error) {
+	page, err := slowestPage(g.plan.Buckets * growthBucket)
+	if err != nil {
+		return nil, err
+	}
 	s, err := startWeirOn(ctx, place{processors: g.plan.Server}, g.binary, g.tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer s.end()
-	return g.through(ctx, s)
+	side, err := g.through(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	side.Page = micros(int64(page))
+	return side, nil
 }
 
 // floor takes the floor through the same.
@@ -202,11 +215,11 @@ func (g *growing) through(ctx context.Context, s *subject) (*growthSide, error) 
 	return &side, nil
 }
 
-// take adds a pair, unless what was timed left late in it: then the machine had other work.
+// take adds a pair, unless what was timed left late in it, or memory was slow to be had: then the machine was held up.
 func (r *growthReport) take(ours, floor *growthSide) {
 	r.Ours.worst(ours)
 	r.Floor.worst(floor)
-	if ours.Late > growthLate || floor.Late > growthLate {
+	if ours.Late > growthLate || floor.Late > growthLate || ours.Page > growthLate {
 		r.LeftOut++
 		return
 	}
@@ -217,7 +230,7 @@ func (r *growthReport) take(ours, floor *growthSide) {
 // worst takes in what another cycle came to: the larger of each.
 func (s *growthSide) worst(of *growthSide) {
 	s.quantiles = quantiles{max(s.P50, of.P50), max(s.P99, of.P99), max(s.P999, of.P999)}
-	s.Late, s.Live, s.Resident = max(s.Late, of.Late), max(s.Live, of.Live), max(s.Resident, of.Resident)
+	s.Late, s.Live, s.Resident, s.Page = max(s.Late, of.Late), max(s.Live, of.Live), max(s.Resident, of.Resident), max(s.Page, of.Page)
 	s.Lost += of.Lost
 }
 
@@ -326,11 +339,13 @@ func (r *growthReport) print(w io.Writer) error {
 			fmt.Fprintf(w, "%-9s p50 %.0f us, p99 %.0f us, p99.9 %.0f us; %d lost; sent late by %.0f us at p99.9; %.0f buckets live, %.0f MB resident\n",
 				s.name, s.P50, s.P99, s.P999, s.Lost, s.Late, s.Live, s.Resident/1e6)
 		}
-		fmt.Fprintf(w, "p99.9 by the floor's: %.2f of the pairs %.2f, gate %.1f; %d pairs were left out, as the sender was late\n",
+		fmt.Fprintf(w, "memory    %.0f us for the slowest page of as much, taken just before\n", r.Ours.Page)
+		fmt.Fprintf(w, "p99.9 by the floor's: %.2f of the pairs %.2f, gate %.1f; %d pairs were left out, as the sender was late or memory slow\n",
 			r.Ratios[growthCommand], r.Pairs, r.Gate, r.LeftOut)
 	}
 	if len(r.Pairs) < r.Plan.Pairs {
-		return fmt.Errorf("the sender itself was too late in %d of %d pairs: the machine has other work, and the figures judge nothing", r.LeftOut, r.LeftOut+len(r.Pairs))
+		return fmt.Errorf("in %d of %d pairs the sender itself was up to %.1f ms late, or the system took up to %.1f ms to give a page of memory: the machine has other work, or its host has, and the figures judge nothing",
+			r.LeftOut, r.LeftOut+len(r.Pairs), max(r.Ours.Late, r.Floor.Late)/1000, r.Ours.Page/1000)
 	}
 	if got := r.Ratios[growthCommand]; !(got <= r.Gate) {
 		return fmt.Errorf("%w: p99.9 is %.2f of the floor's", errGate, got)

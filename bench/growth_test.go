@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -75,18 +76,22 @@ func TestFilling(t *testing.T) {
 	}
 }
 
-// A pair of cycles in which the sender was late does not count; without enough others there is nothing to judge.
+// A pair of cycles in which the sender was late, or memory slow, does not count; without enough others there is nothing to
+// judge.
 func TestGrowthNothingToJudge(t *testing.T) {
 	side := func(p999, late float64) *growthSide {
 		return &growthSide{quantiles: quantiles{P999: p999}, Late: late, Lost: 1}
 	}
 	for _, c := range []struct {
 		ours, floor float64 // how late
+		page        float64
 		judged      bool
-	}{{growthLate, growthLate, true}, {growthLate + 1, 0, false}, {0, growthLate + 1, false}} {
+	}{{growthLate, growthLate, growthLate, true}, {growthLate + 1, 0, 0, false}, {0, growthLate + 1, 0, false}, {0, 0, growthLate + 1, false}} {
 		r := growthReport{Gate: growthGate, Plan: growthPlan{Pairs: 2}, Ratios: map[string]float64{}}
 		r.take(side(300, 1), side(100, 1))
-		r.take(side(500, c.ours), side(100, c.floor))
+		grown := side(500, c.ours)
+		grown.Page = c.page
+		r.take(grown, side(100, c.floor))
 		if err := r.print(io.Discard); err == nil || errors.Is(err, errGate) != c.judged {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -109,5 +114,16 @@ func TestGrowthGate(t *testing.T) {
 				t.Errorf("%v: printed %s", ratio, out.String())
 			}
 		}
+	}
+}
+
+// The slowest page takes some time, and all of the memory is given back.
+func TestSlowestPage(t *testing.T) {
+	page, err := slowestPage(1 << 20)
+	if err != nil || page < 0 || runtime.GOOS == "linux" && page == 0 {
+		t.Errorf("%v, %v", page, err)
+	}
+	if _, err := slowestPage(-1); err == nil && runtime.GOOS == "linux" {
+		t.Error("less than nothing is taken")
 	}
 }
