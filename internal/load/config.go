@@ -100,9 +100,11 @@ func Check(cfg Config) error {
 func (cfg Config) fill() (Config, error) {
 	cfg.Work.fill()
 	cfg.For = cmp.Or(cfg.For, DefaultFor)
+	timeout, horizon := "Timeout", "" // the field that it comes from, and what it is there
 	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
 	if cfg.Replays != nil {
 		cfg.Timeout = cfg.Replays.Horizon()
+		timeout, horizon = "Replays", "the policy's horizon of "
 	}
 	cfg.InFlight = cmp.Or(cfg.InFlight, DefaultInFlight)
 	least := len(cfg.Keys) * len(cfg.Targets)
@@ -145,11 +147,27 @@ func (cfg Config) fill() (Config, error) {
 	case cfg.WarmUp < 0 || cfg.WarmUp > MaxWarmUp:
 		return cfg, wrongField("WarmUp", "%v is not from 0 to %v", cfg.WarmUp, MaxWarmUp)
 	case cfg.Timeout < time.Millisecond || cfg.Timeout > MaxTimeout:
-		return cfg, wrongField("Timeout", "%v is not from 1 ms to %v", cfg.Timeout, MaxTimeout)
+		return cfg, wrongField(timeout, "%s%v is not from 1 ms to %v", horizon, cfg.Timeout, MaxTimeout)
 	case cfg.Rate*cfg.Timeout.Seconds() > MaxOpen:
-		return cfg, wrongField("Timeout", "at %.0f requests a second, %v is so long that more than %d may wait for answers", cfg.Rate, cfg.Timeout, MaxOpen)
+		return cfg, wrongField(timeout, "at %.0f requests a second, %s%v is so long that more than %d may wait for answers", cfg.Rate, horizon, cfg.Timeout, MaxOpen)
 	}
-	return cfg, cfg.Work.check(cfg.Keys)
+	if err := cfg.Work.check(cfg.Keys); err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.checkHorizon()
+}
+
+// checkHorizon says which key no client may have this policy with.
+func (cfg *Config) checkHorizon() error {
+	if cfg.Replays == nil {
+		return nil
+	}
+	for _, k := range cfg.Keys {
+		if ms, most := cfg.Replays.HorizonMs(), k.Quotas().DedupTTL; ms > most {
+			return wrongField("Replays", "the policy's horizon of %d ms is more than the %d ms that the quota of %v allows, so clients refuse it", ms, most, k)
+		}
+	}
+	return nil
 }
 
 // slots returns how many requests the i-th flow may have in flight: in an open loop half as many
@@ -195,5 +213,9 @@ func (cfg *Config) tick() time.Duration {
 // most that a key of today allows.
 func (cfg *Config) dedupTTL(k apikey.Key) uint32 {
 	const most = 2000
-	return max(1, min(uint32(cfg.Timeout.Milliseconds()), k.Quotas().DedupTTL, most))
+	ms := uint32(cfg.Timeout.Milliseconds())
+	if cfg.Replays != nil {
+		ms = cfg.Replays.HorizonMs() // rounded up
+	}
+	return max(1, min(ms, k.Quotas().DedupTTL, most))
 }

@@ -5,10 +5,11 @@ import "time"
 // replays has the requests of an open loop sent again as a client's policy does: the same datagram, at the
 // beginning of each round but the first, as long as no answer came. It belongs to one sender.
 type replays struct {
-	after []time.Duration // from the first sending to each replay
-	log   []asked         // the latest requests, by their number modulo its length
-	n     uint64          // how many were asked
-	next  []uint64        // the first request that was not replayed yet, for each replay
+	after   []time.Duration // from the first sending to each replay
+	horizon time.Duration   // from when on there is none
+	log     []asked         // the latest requests, by their number modulo its length
+	n       uint64          // how many were asked
+	next    []uint64        // the first request that was not replayed yet, for each replay
 }
 
 // asked is a request that was sent.
@@ -25,6 +26,7 @@ func (cfg *Config) newReplays(most int) replays {
 	if cfg.Replays == nil {
 		return r
 	}
+	r.horizon = cfg.Replays.Horizon()
 	for k := 1; k < cfg.Replays.Rounds(); k++ {
 		r.after = append(r.after, cfg.Replays.Start(k))
 	}
@@ -60,20 +62,20 @@ func (r *replays) due() (at int64, ok bool) {
 func (r *replays) of(n uint64) *asked { return &r.log[n%uint64(len(r.log))] }
 
 // take returns a request that is to be replayed by now, whether it is answered or not; nil if there is none.
-// Rounds that were slept through are not made up: such a request is replayed once.
+// Rounds that were slept through are not made up: such a request is replayed once, and not at all from its horizon on.
 func (r *replays) take(now int64) *asked {
 	for k := len(r.next) - 1; k >= 0; k-- {
 		if r.n-r.next[k] > uint64(len(r.log)) {
 			r.next[k] = r.n - uint64(len(r.log)) // those before are lost
 		}
-		n := r.next[k]
-		if n == r.n || r.of(n).at+int64(r.after[k]) > now {
-			continue
+		for n := r.next[k]; n < r.n && r.of(n).at+int64(r.after[k]) <= now; n++ {
+			for j := range r.next[:k+1] {
+				r.next[j] = max(r.next[j], n+1)
+			}
+			if a := r.of(n); now < a.at+int64(r.horizon) {
+				return a
+			}
 		}
-		for j := range r.next[:k+1] {
-			r.next[j] = max(r.next[j], n+1)
-		}
-		return r.of(n)
 	}
 	return nil
 }

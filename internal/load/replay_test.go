@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirhq/weir/apikey"
 	"github.com/weirhq/weir/internal/udp"
 	"github.com/weirhq/weir/policy"
 )
@@ -104,7 +105,8 @@ func TestReplaysAfterSleep(t *testing.T) {
 		r.add(asked{slot: 10 + i, at: int64(time.Second)})
 	}
 	took = nil
-	for a := r.take(int64(2 * time.Second)); a != nil; a = r.take(int64(2 * time.Second)) {
+	late := int64(time.Second + 49*time.Millisecond)
+	for a := r.take(late); a != nil; a = r.take(late) {
 		took = append(took, a.slot)
 	}
 	if want := []uint32{15, 16, 17, 18}; !slices.Equal(took, want) {
@@ -112,6 +114,53 @@ func TestReplaysAfterSleep(t *testing.T) {
 	}
 	if at, ok := r.due(); ok {
 		t.Errorf("due at %v, and nothing is", time.Duration(at))
+	}
+}
+
+// Nothing is replayed at its horizon or after: servers may have forgotten it, and nobody waits for an answer.
+func TestReplaysEndAtTheHorizon(t *testing.T) {
+	cfg := Config{Replays: compiled(t, "unit=10ms replays=3 gap=fixed:1 preference=fixed:0 final=1")}
+	r := cfg.newReplays(4)
+	r.add(asked{slot: 1, at: 0})
+	r.add(asked{slot: 2, at: int64(time.Millisecond)})
+	at := int64(cfg.Replays.Horizon())
+	if a := r.take(at); a == nil || a.slot != 2 {
+		t.Errorf("replay of %+v, want the second", a)
+	}
+	if a := r.take(at); a != nil {
+		t.Errorf("replay of %+v", a)
+	}
+	if at, ok := r.due(); ok {
+		t.Errorf("due at %v, and nothing is", time.Duration(at))
+	}
+}
+
+// What is wrong with a policy's horizon is told as wrong with the policy's replays: a timeout was not given.
+func TestReplaysHorizonIsNoTimeout(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		server := w.serve("10.0.0.1")
+		for policy, rate := range map[string]float64{
+			"unit=1m replays=1 gap=fixed:1 preference=fixed:0 final=1":     10,
+			"unit=500us replays=0 gap=fixed:1 preference=fixed:0 final=0":  10,
+			"unit=600ms replays=1 gap=fixed:1 preference=fixed:0 final=1":  MaxRate,
+			"unit=2001ms replays=0 gap=fixed:1 preference=fixed:0 final=0": 10, // the key's quota is 2 s
+		} {
+			cfg := w.config(server)
+			cfg.InFlight, cfg.Rate, cfg.Replays = 0, rate, compiled(t, policy)
+			var wrong *FieldError
+			if err := Check(cfg); !errors.As(err, &wrong) || wrong.Field != "Replays" {
+				t.Errorf("%s: %v", policy, err)
+			}
+		}
+	})
+}
+
+// A server remembers a request, and answers it, up to the policy's horizon, which a client rounds up too.
+func TestReplaysDedupTTL(t *testing.T) {
+	cfg := Config{Replays: compiled(t, "unit=20500us replays=1 gap=fixed:1 preference=fixed:0 final=1")}
+	cfg.Timeout = cfg.Replays.Horizon()
+	if got := cfg.dedupTTL(newKey(t, apikey.AuthAES)); got != 62 {
+		t.Errorf("%d ms for %v", got, cfg.Timeout)
 	}
 }
 
