@@ -85,7 +85,11 @@ func (c *benchCmd) Run(ctx context.Context, std *stdio) error {
 	case result.Granted+result.Denied == 0 && result.Interrupted:
 		return statusError{code: exitNoDecision, err: errors.New("interrupted before an answer counted")}
 	case result.Granted+result.Denied == 0 && result.Late > 0:
-		return statusError{code: exitNoDecision, err: fmt.Errorf("no answer was in time, and %d came too late: ask for less, or give --answer-timeout more", result.Late)}
+		patience := "--answer-timeout more"
+		if c.Replays {
+			patience = "--policy a longer horizon"
+		}
+		return statusError{code: exitNoDecision, err: fmt.Errorf("no answer was in time, and %d came too late: ask for less, or give %s", result.Late, patience)}
 	case result.Granted+result.Denied == 0:
 		return statusError{code: exitNoDecision, err: errors.New("nobody answered; weir doctor, with the same key and flags, finds out why")}
 	}

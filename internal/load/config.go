@@ -151,10 +151,11 @@ func (cfg Config) fill() (Config, error) {
 	case cfg.Rate*cfg.Timeout.Seconds() > MaxOpen:
 		return cfg, wrongField(timeout, "at %.0f requests a second, %s%v is so long that more than %d may wait for answers", cfg.Rate, horizon, cfg.Timeout, MaxOpen)
 	}
-	if err := cfg.Work.check(cfg.Keys); err != nil {
-		return cfg, err
+	err := cfg.Work.check(cfg.Keys)
+	if err == nil {
+		err = cfg.checkHorizon()
 	}
-	return cfg, cfg.checkHorizon()
+	return cfg, err
 }
 
 // checkHorizon says which key no client may have this policy with.
