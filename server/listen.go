@@ -44,7 +44,7 @@ func (s *Server) listen() error {
 				w.moderation.nap = own.Nap
 			}
 			w.standing.init(c, s.settings.ReceiveBuffer.Wait)
-			w.yields = runtime.GOMAXPROCS(0) > s.settings.Workers*len(s.settings.listen)
+			w.yields = runtime.GOMAXPROCS(0) > s.settings.Workers
 			l.workers = append(l.workers, w)
 		}
 		for _, w := range l.workers { // all sockets are known by now, and closed should this fail
