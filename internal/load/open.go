@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -75,9 +76,12 @@ func (s *sender) send() {
 	}
 }
 
-// draw returns when the next request is due.
+// draw returns when the next request is due: at a rate that is low enough, never.
 func (s *sender) draw() int64 {
 	s.next += s.random.ExpFloat64() * s.mean
+	if !(s.next < math.MaxInt64) { // nor is it anything, if the mean is infinite
+		return math.MaxInt64
+	}
 	return int64(s.next)
 }
 

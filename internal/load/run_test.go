@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -70,6 +71,28 @@ func TestUnevenFlows(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// At a rate so low that nothing is due before time itself is over, nothing is sent.
+func TestRateOfNothing(t *testing.T) {
+	for _, rate := range []float64{1e-10, 1e-300, math.SmallestNonzeroFloat64} {
+		inWorld(t, func(t *testing.T, w *world) {
+			s := w.serve("10.0.0.1")
+			cfg := w.config(s)
+			cfg.Rate = rate
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			w.link(func(udp.Packet, *udp.Fate) { cancel() })
+			begin := time.Now()
+			r, err := Run(ctx, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begin); r.Sent != 0 || r.Skipped != 0 || r.Interrupted || took > 2*time.Second {
+				t.Errorf("%v a second: %d were sent and %d skipped, in %v", rate, r.Sent, r.Skipped, took)
+			}
+		})
+	}
 }
 
 // An open loop sends at its rate, the same in every run, with intervals that are exponential.
