@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 // TestMain lets this program be its own child, as the floor is one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == floorCommand || os.Args[1] == insideCommand) {
+	if len(os.Args) > 1 && slices.Contains([]string{floorCommand, insideCommand, neighborCommand}, os.Args[1]) {
 		main()
 		return
 	}
