@@ -84,6 +84,8 @@ func (c *benchCmd) Run(ctx context.Context, std *stdio) error {
 		return fmt.Errorf("%d answers were wrong", result.Wrong)
 	case result.Granted+result.Denied == 0 && result.Interrupted:
 		return statusError{code: exitNoDecision, err: errors.New("interrupted before an answer counted")}
+	case result.Sent+result.Skipped == 0:
+		return statusError{code: exitNoDecision, err: errors.New("no request was due in the time that counts: give --for more, or --rate")}
 	case result.Granted+result.Denied == 0 && result.Late > 0:
 		patience := "--answer-timeout more"
 		if c.Replays {
