@@ -3,12 +3,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
 )
 
-// A figure is the median of the pairs, and is held against its gate from the right side.
+// A figure is the median of the pairs, and is held against its gate from the right side; what is no number
+// is within none.
 func TestCompareReport(t *testing.T) {
 	for _, c := range []struct {
 		ours, theirs []float64
@@ -21,14 +23,19 @@ func TestCompareReport(t *testing.T) {
 		{[]float64{3, 8, 10, 4}, []float64{4, 8, 4, 4}, 1.01, false, 1, true},
 		{[]float64{3, 8, 10, 4}, []float64{4, 8, 4, 4}, 1, true, 1, false},
 		{[]float64{3, 8, 10, 4}, []float64{4, 8, 4, 4}, 0.99, true, 1, true},
+		{[]float64{0}, []float64{0}, 1, true, math.NaN(), true},
+		{[]float64{0}, []float64{0}, 1, false, math.NaN(), true},
 	} {
 		for _, asJSON := range []bool{false, true} {
 			var lines, out strings.Builder
 			r := compareReport{Plan: comparePlan{JSON: asJSON}, Ratios: map[string]float64{}, lines: &lines}
 			b := bar{name: "x", of: perSecond, gate: c.gate, most: c.most}
 			row := r.add(&b, samples(c.ours), samples(c.theirs))
-			if row.Beyond != c.beyond || row.Ratio != c.ratio || row.Pairs != len(c.ours) {
+			if row.Beyond != c.beyond || row.Ratio != c.ratio && !math.IsNaN(c.ratio) || row.Pairs != len(c.ours) {
 				t.Errorf("%+v: %+v", c, row)
+			}
+			if asJSON && math.IsNaN(c.ratio) {
+				continue // JSON has no such number
 			}
 			if err := r.end(&out); errors.Is(err, errGate) != c.beyond || asJSON == (out.Len() == 0) {
 				t.Errorf("%+v: %v, after %s", c, err, out.String())

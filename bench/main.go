@@ -42,7 +42,7 @@ var commands = []struct {
 	run         func(ctx context.Context, args []string) error
 }{
 	{compareCommand, "the server beside the least that a server can cost", compare},
-	{neighborCommand, "a tenant's latencies alone, and while another attacks", neighbor},
+	{"neighbor", "a tenant's latencies alone, and while another attacks", neighbor},
 	{workersCommand, "how long workers wait for a lock, and how an uneven load becomes even", workers},
 	{growthCommand, "latencies while millions of buckets come, expire and come again", growth},
 	{chartCommand, "a picture of what the comparison found", chart},
@@ -54,7 +54,7 @@ var commands = []struct {
 }
 
 func main() {
-	ctx, stop := untilSignal()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	name, args := compareCommand, os.Args[1:]
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -82,34 +82,6 @@ func main() {
 	fmt.Fprintf(os.Stderr, "bench: there is no command %q; give one of these, and --help for its flags:\n", name)
 	listCommands(os.Stderr)
 	os.Exit(2)
-}
-
-// untilSignal returns a context that ends when this is to end. Then what was started is stopped, and files are
-// removed; so that is also how it ends when its terminal is gone, or who read its output (see [lineWriter]), and not
-// by the signal itself.
-func untilSignal() (context.Context, context.CancelFunc) {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the write that it is for fails, and that is enough
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
-		ends = append(ends, syscall.SIGHUP)
-	}
-	return signal.NotifyContext(context.Background(), ends...)
-}
-
-// lineWriter writes the lines of a report as they are known, and ends the run when that fails, as it then is for
-// nobody.
-type lineWriter struct {
-	io.Writer
-	end context.CancelCauseFunc
-}
-
-// Write writes.
-func (w lineWriter) Write(b []byte) (int, error) {
-	n, err := w.Writer.Write(b)
-	if err != nil {
-		w.end(fmt.Errorf("writing the report: %w", err))
-	}
-	return n, err
 }
 
 // listCommands writes what each of the measurements is about.
