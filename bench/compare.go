@@ -206,7 +206,7 @@ func compare(ctx context.Context, args []string) error {
 		return err
 	}
 	defer run.ours.end()
-	report := compareReport{Machine: machine(), Plan: plan, Ratios: map[string]float64{}, lines: plan.lines()}
+	report := compareReport{Machine: machine(), Plan: plan, Ratios: map[string]float64{}, lines: linesTo(plan.JSON)}
 	fmt.Fprintln(report.lines, report.Machine)
 	for i := range comparisons {
 		c := &comparisons[i]
@@ -240,9 +240,9 @@ func compare(ctx context.Context, args []string) error {
 	return report.end(os.Stdout)
 }
 
-// lines is where the lines of a report go, each as soon as it is known.
-func (p *comparePlan) lines() io.Writer {
-	if p.JSON {
+// linesTo is where the lines of a report go, each as soon as it is known: past the JSON, if that is asked for.
+func linesTo(asJSON bool) io.Writer {
+	if asJSON {
 		return os.Stderr
 	}
 	return os.Stdout

@@ -112,10 +112,7 @@ func neighbor(ctx context.Context, args []string) error {
 		return err
 	}
 	defer run.target.end()
-	report := neighborReport{Machine: machine(), Plan: plan, Gate: gateNeighbor, lines: os.Stdout}
-	if plan.JSON {
-		report.lines = os.Stderr
-	}
+	report := neighborReport{Machine: machine(), Plan: plan, Gate: gateNeighbor, lines: linesTo(plan.JSON)}
 	report.head()
 	if _, err := run.ask(ctx); err != nil { // warm
 		return err
